@@ -12,10 +12,12 @@ import pytest
 
 from penstock.bloomcast.controller import planner
 from penstock.bloomcast.router import forwarder
+from penstock.bloomcast.segment import round_table
+from penstock.bloomcast.segment.missing import size_of
 from penstock.bloomcast.segment.report_parts import report_parts
 from penstock.bloomcast.segment.round_table import RoundTable
 from penstock.bloomcast.segment.segment_head import SegmentHead
-from penstock.bloomcast.subscriber import subscriber as subscriber_module
+from penstock.bloomcast.subscriber import reports as reports_module
 from penstock.bloomcast.subscriber.loss_share import LossShare
 from penstock.kernel.instant import MILLISECOND, SECOND
 from penstock.kernel.machine import Port
@@ -28,6 +30,10 @@ from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.report import BlockNeed, Report
 from penstock.wire.frames.cast.transfer import End
 from tests.interpreters import said_under_hash_seeds
+from tests.sim.cast.exact_scenes import (
+    lists_that_are_too_long_together_count_as_the_longest,
+    what_is_listed_serves_all_in_one_generation,
+)
 from tests.sim.cast.faulty_worlds import BY_NAME, CALM, begin, finish, scene, sent
 from tests.sim.cast.test_attacks import crossings_of_a_ring
 
@@ -70,6 +76,8 @@ def test_fifty_seeds_draw_every_kind_of_run() -> None:
         "filter_ones_max",
         "is_controlled",
         "with_codec",
+        "repair",
+        "controllers",
         "is_steady",
         "may_fail",
     ):
@@ -268,6 +276,8 @@ SCENARIOS: dict[str, Callable[[], None]] = {
         a_join_tells_one_head,
         packets_end,
         everybody_is_done,
+        what_is_listed_serves_all_in_one_generation,
+        lists_that_are_too_long_together_count_as_the_longest,
     )
 }
 
@@ -329,9 +339,9 @@ def needs_summed_across_generations(patch: pytest.MonkeyPatch) -> None:
 def never_says_done(patch: pytest.MonkeyPatch) -> None:
     parts = report_parts
     patch.setattr(
-        subscriber_module,
+        reports_module,
         "report_parts",
-        lambda needs, **others: parts(needs, **{**others, "done": 0}),
+        lambda missing, **others: parts(missing, **{**others, "done": 0}),
     )
 
 
@@ -358,6 +368,22 @@ def loss_by_missing_share(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LossShare, "arrived", mutant)
 
 
+def ranges_merged_by_maximum(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(round_table, "union_of", lambda sets: max(sets, key=size_of))
+
+
+def union_merged_by_count(patch: pytest.MonkeyPatch) -> None:
+    most_needed = RoundTable.most_needed
+
+    def mutant(self: RoundTable, round_: int) -> dict[int, int]:
+        unions = {block: self.union_listed(round_, block) for block in self.blocks(round_)}
+        return most_needed(self, round_) | {
+            block: size_of(union) for block, union in unions.items() if union is not None
+        }
+
+    patch.setattr(RoundTable, "most_needed", mutant)
+
+
 MUTANTS: dict[
     str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]]
 ] = {
@@ -371,6 +397,12 @@ MUTANTS: dict[
     "done never said": (never_says_done, everybody_is_done),
     "a plan of the whole transfer": (plan_of_the_whole_transfer, a_join_tells_one_head),
     "no TTL": (no_ttl, packets_end),
+    "exact ranges merged by maximum": (
+        ranges_merged_by_maximum, what_is_listed_serves_all_in_one_generation,
+    ),
+    "a union merged by its count": (
+        union_merged_by_count, lists_that_are_too_long_together_count_as_the_longest,
+    ),
     "loss by missing share": (loss_by_missing_share, a_late_joiner_does_not_overstate_its_loss),
 }  # fmt: skip
 

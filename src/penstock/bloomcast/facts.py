@@ -115,6 +115,21 @@ class TransferFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferRefused:
+    """At a publisher: the rendezvous point does not take its object, and says why."""
+
+    item: Item
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedDown:
+    """A controller leaves what it was responsible for to another one, with a lower id."""
+
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
 class ControlUnanswered:
     """A control frame was repeated in vain."""
 
@@ -138,6 +153,8 @@ CastFact: TypeAlias = (
     | TransferBegan
     | EpochBegan
     | TransferFinished
+    | OfferRefused
+    | SteppedDown
     | ControlUnanswered
     | Overflow
 )

@@ -28,5 +28,13 @@ def item_of(text: str) -> Item:
     return Item(_hash(scope), _hash(name))
 
 
+def scope_id(path: str) -> int:
+    """What beacons and packets call a scope."""
+    return _hash(path)
+
+
 def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+LOCAL_SCOPE: Final = scope_id(LOCAL)

@@ -10,6 +10,7 @@ from penstock.bloomcast.filters.packet_filter import ONES_MAX
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.kernel.retry import Backoff
 from penstock.wire.frames.cast.base import TRAIN_SYMBOLS_MAX
+from penstock.wire.frames.cast.transfer import RepairChoice
 
 
 class Variant(Enum):
@@ -55,6 +56,11 @@ class ControllerSettings:
     replan_delay_ns: Duration = 200 * MILLISECOND
     # How long a transfer waits for receivers after the first, if nobody says.
     wait_ns: Duration = 5 * SECOND
+    # A subscriber that has restarted has so long to say that it wants the object still.
+    rejoin_ns: Duration = 3 * SECOND
+    # A rendezvous point without a map repeats its requests; whoever does not is forgotten.
+    request_ns: Duration = 10 * SECOND
+    request_forget_ns: Duration = 30 * SECOND
     # A segment's filters have at most so many ones.
     filter_ones_max: int = ONES_MAX
 
@@ -103,6 +109,8 @@ class PublisherSettings:
     idle_max_ns: Duration = 2 * SECOND
     # FIRST, END and STOP are sent so often, half a round trip apart.
     copies: int = 3
+    # Whether what was lost is sent again itself, or repair symbols in its place.
+    repair: RepairChoice = RepairChoice.AUTO
     # Of needs that are sent again as repair symbols: losses of repairs, and a margin.
     repair_margin: float = 1.2
     repair_threshold: float = 0.2

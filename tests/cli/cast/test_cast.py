@@ -71,6 +71,7 @@ def test_a_file_goes_from_one_process_to_two(tmp_path: Path, insecure: bool) -> 
             ["send", ".", "--rate", "1Mbit/s", "--min-rate", "2Mbit/s", "--insecure"],
             "is above --rate 1Mbit/s",
         ),
+        (["send", ".", "--repair", "never", "--insecure"], "is none of auto, exact, coded"),
         (["receive", "thing", "nowhere", "--insecure"], "create it first"),
         (["receive", "../thing", ".", "--wait", "soon", "--insecure"], "--wait"),
     ],

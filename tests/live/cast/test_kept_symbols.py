@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from penstock.live.cast.kept_symbols import KeptSymbols
 
 BLOCKS = st.integers(0, 2)
-# A block and a number; without a number all of the block are discarded.
-CHANGES = st.lists(st.tuples(BLOCKS, st.none() | st.integers(0, 5)))
+# A block and a number; without a number all of the block are discarded, with a negative one those
+# are taken whose numbers are below it.
+CHANGES = st.lists(st.tuples(BLOCKS, st.none() | st.integers(-5, 5)))
 
 
 @given(CHANGES, st.integers(0, 4))
@@ -25,6 +26,10 @@ def test_it_is_a_dictionary_whose_file_has_no_more_than_it_must(
         if number is None:
             kept.discard(block)
             naive[block].clear()
+        elif number < 0:
+            below = [each for each in naive[block] if each < -number]
+            taken = {each: naive[block].pop(each) for each in below}
+            assert kept.take(block, -number) == taken
         else:
             payload = index.to_bytes(8, "big")
             assert kept.add(block, number, payload) == (number not in naive[block])

@@ -19,6 +19,7 @@ from penstock.live.cast.cast_sender import CastOutcome, send_object
 from penstock.live.cast.lan_sockets import LanAddress
 from penstock.live.cast.object_source import ObjectSource
 from penstock.live.cast.symbol_sealing import EncryptedSymbols
+from penstock.wire.frames.cast.transfer import RepairChoice
 
 LOSS = 0.05
 
@@ -171,11 +172,15 @@ def test_who_has_another_ticket_gets_nothing(tmp_path: Path) -> None:
     assert list(wrong.iterdir()) == []
 
 
+@pytest.mark.parametrize(("generations", "repair"), [(0, "AUTO"), (255, "EXACT")])
 def test_no_symbol_is_sealed_twice_under_one_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generations: int, repair: str
 ) -> None:
-    """Without generations for repairs the publisher begins an epoch for each of them."""
-    monkeypatch.setattr("penstock.bloomcast.publisher.publisher._GENERATION_MAX", 0)
+    """Without generations for repairs the publisher begins an epoch for each of them.
+
+    Exactly repaired symbols go again under their own numbers, but in other generations.
+    """
+    monkeypatch.setattr("penstock.bloomcast.publisher.publisher._GENERATION_MAX", generations)
     path = tmp_path / "source"
     path.write_bytes(os.urandom(1_000_000))
     [directory] = made(tmp_path, 1)
@@ -195,16 +200,23 @@ def test_no_symbol_is_sealed_twice_under_one_key(
     monkeypatch.setattr(EncryptedSymbols, "seal", noted)
 
     async def program() -> None:
-        receiver = CastReceiver("thing", directory, keys=keys, lan=network, drops=drops(1, LOSS))
-        sending = send_object(source, "thing", receivers=1, keys=keys, lan=network)
+        # A report lists 32 ranges of the block at most.
+        lossy = drops(1, 0.02)
+        receiver = CastReceiver("thing", directory, keys=keys, lan=network, drops=lossy)
+        choice = RepairChoice[repair]
+        sending = send_object(source, "thing", receivers=1, repair=choice, keys=keys, lan=network)
         async with asyncio.timeout(60):
             await asyncio.gather(sending, receiver.run(timeout_s=20))
 
     asyncio.run(program())
     source.close()
     assert (directory / "thing").read_bytes() == path.read_bytes()
-    assert len(used) > 1
+    assert (len(used) > 1) is (generations == 0)
     assert set(sealed.values()) == {1}
+    # One byte says the generation, the last four which symbol.
+    symbols = source.layout.block_symbols
+    again = {place for _, place in sealed if place[0] and int.from_bytes(place[4:]) < symbols}
+    assert bool(again) is (repair == "EXACT")
 
 
 def test_a_sender_gives_up_when_nobody_joins(tmp_path: Path) -> None:

@@ -193,6 +193,25 @@ def test_symbols_that_come_while_their_block_is_decoded_are_not_lost(tmp_path: P
     sink.close()
 
 
+def test_what_comes_while_a_poisoned_block_is_decoded_is_kept(tmp_path: Path) -> None:
+    source = source_of(make_file(tmp_path / "file"))
+    sink = sink_for(source, tmp_path / "into")
+    send_block(source, sink, MANIFEST_BLOCK)
+    count = symbols_of(source, 0)
+    send(source, sink, 0, range(3, count))
+    sink.add(0, range(count, count + 6), [FALSE] * 6)
+    decoding = sink.decoding(0)
+    assert decoding is not None
+    send(source, sink, 0, [0, 2, count + 9])
+    verdict = decoding.run()
+    assert verdict is Verdict.POISONED
+    sink.conclude(0, verdict)
+    assert sink.missing(0) == [(1, 2)]
+    send(source, sink, 0, [1])
+    assert sink.decode(0) is Verdict.COMPLETE
+    sink.close()
+
+
 def test_nothing_is_written_to_a_block_that_is_being_checked(tmp_path: Path) -> None:
     source = source_of(make_file(tmp_path / "file"))
     sink = sink_for(source, tmp_path / "into")

@@ -82,3 +82,21 @@ def test_after_the_last_generation_another_epoch_begins(monkeypatch: pytest.Monk
     finish(swarm)
     assert ends_well(swarm)
     assert swarm.network.nodes["p"].told(EpochBegan)
+
+
+def test_the_next_offer_waits_until_the_controller_knows_that_the_last_is_over() -> None:
+    """Otherwise whoever has got that and is gone is planned for, and fails for its silence."""
+    swarm = scene()
+    begin(swarm, without=("h2",))
+    network = swarm.network
+    network.faults("p", "r0").lost_kinds = ("UpStop",)
+    network.run(8 * SECOND)
+    assert [(fact.done, fact.failed) for _, fact in swarm.sender.finished] == [(2, ())]
+    [late] = [receiver for receiver in swarm.receivers if receiver.node == "h2"]
+    late.subscribe()
+    swarm.sender.publish_again()
+    network.run(500 * MILLISECOND)
+    network.faults("p", "r0").mend()
+    finish(swarm, 30 * SECOND)
+    assert late.is_complete
+    assert [(fact.done, fact.failed) for _, fact in swarm.sender.finished] == [(2, ()), (1, ())]

@@ -39,16 +39,35 @@ def _is_changed(old: TransferPlan, new: TransferPlan, node: int) -> bool:
     return any(old.segments[number] != new.segments[number] for number in head.segments)
 
 
-def config_pages(plan: TransferPlan, node: int, *, version: int) -> list[HeadConfig]:
+def config_pages(
+    plan: TransferPlan,
+    node: int,
+    *,
+    version: int,
+    controller: int = 0,
+    was_publisher: bool = False,
+) -> list[HeadConfig]:
     """The pages for a head of the plan, or for a node that is none any more."""
     head = plan.heads.get(node)
     if head is None:
-        return [RelayConfig(version=version, page=0, pages=1, levels=0, parent_segment=0)]
+        if was_publisher:
+            return [Start(controller=controller, version=version, page=0, pages=1, levels=0)]
+        return [
+            RelayConfig(
+                controller=controller,
+                version=version,
+                page=0,
+                pages=1,
+                levels=0,
+                parent_segment=0,
+            )
+        ]
     left_out = plan.left_out if node == plan.publisher else ()
     contents = _contents([plan.segments[number] for number in head.segments], left_out)
     if head.parent_segment is None:
         return [
             Start(
+                controller=controller,
                 version=version,
                 page=page,
                 pages=len(contents),
@@ -60,6 +79,7 @@ def config_pages(plan: TransferPlan, node: int, *, version: int) -> list[HeadCon
         ]
     return [
         RelayConfig(
+            controller=controller,
             version=version,
             page=page,
             pages=len(contents),

@@ -78,6 +78,13 @@ def network_of(nodes: Iterable[tuple[int, CastRole, tuple[PortState, ...]]]) -> 
     return Network(is_router=is_router, ways=ways, exits=exits)
 
 
+def neighbourhood(network: Network, centre: int) -> Network:
+    """A node and its neighbours alone, without the links between these."""
+    ways: dict[int, Mapping[int, Way]] = {centre: network.ways.get(centre, {})}
+    ways.update({node: {centre: network.ways[node][centre]} for node in ways[centre]})
+    return Network(is_router=network.is_router, ways=ways, exits=network.exits)
+
+
 def are_consistent(ports: Iterable[PortState]) -> bool:
     """Whether a port has one secret and kind, and more than one neighbour on a LAN alone."""
     first: dict[int, PortState] = {}

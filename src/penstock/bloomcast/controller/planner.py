@@ -17,6 +17,7 @@ from penstock.bloomcast.controller.draft import (
     FilterLimits,
     crowded_out,
 )
+from penstock.bloomcast.controller.network import Network, neighbourhood
 from penstock.bloomcast.controller.path_filters import filled_segment, is_unchanged
 from penstock.bloomcast.controller.relays_bfs import bfs_segments
 from penstock.bloomcast.controller.relays_hub import hub_segments
@@ -47,14 +48,20 @@ def plan_transfer(
     first_number: int = 0,
     hub_limits: FilterLimits = HUB_LIMITS,
     renewed: Collection[int] = (),
+    is_local: bool = False,
 ) -> TransferPlan:
     """How the publisher reaches the subscribers; with `previous`, as little as possible changes.
 
     Without, segments are numbered from `first_number` on. Segments with `renewed` ends are other
-    ones even if nothing else is: their heads are to begin with these ends anew.
+    ones even if nothing else is: their heads are to begin with these ends anew. A local transfer
+    reaches the publisher's neighbours only.
     """
     assert previous is None or previous.publisher == publisher
-    tree, left_out = _tree_with_room(tagged, publisher, subscribers)
+    tree, left_out = _tree_with_room(
+        neighbourhood(tagged.network, publisher) if is_local else tagged.network,
+        publisher,
+        subscribers,
+    )
     if relay_choice is RelayChoice.HUB:
         limits = hub_limits
         # All filters change with the epoch: a time to find better segments, too.
@@ -90,15 +97,15 @@ def plan_transfer(
 
 
 def _tree_with_room(
-    tagged: TaggedNetwork, publisher: int, subscribers: Iterable[int]
+    network: Network, publisher: int, subscribers: Iterable[int]
 ) -> tuple[Tree, list[int]]:
     """The tree, and whom it does not reach."""
-    tree = shortest_path_tree(tagged.network, publisher, subscribers)
+    tree = shortest_path_tree(network, publisher, subscribers)
     surplus = dict.fromkeys(crowded_out(tree))
     left_out = [*tree.unreachable, *surplus]
     if surplus:
         kept = [end for end in tree.ends if end not in surplus]
-        tree = shortest_path_tree(tagged.network, publisher, kept)
+        tree = shortest_path_tree(network, publisher, kept)
     return tree, left_out
 
 

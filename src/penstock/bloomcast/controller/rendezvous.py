@@ -1,6 +1,6 @@
 """The rendezvous point: who offers an item, who wants it, and when its transfer starts.
 
-Plans with the network that it is given; knows nothing of how that came about.
+Knows nothing of networks and plans: it requests one whenever a publisher or subscriber has changed.
 """
 
 from __future__ import annotations
@@ -9,220 +9,194 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from penstock.bloomcast.controller.config_pages import config_pages, heads_to_tell
-from penstock.bloomcast.controller.draft import FilterLimits
-from penstock.bloomcast.controller.planner import plan_transfer
-from penstock.bloomcast.controller.segment_plan import TransferPlan
-from penstock.bloomcast.controller.tagged_network import TaggedNetwork
-from penstock.bloomcast.discovery.control import Control
+from penstock.bloomcast.controller.offers import OFFERS_MAX, Offered, Offers
+from penstock.bloomcast.controller.transfer_request import Planning, TransferRequest
+from penstock.bloomcast.discovery.control import Control, Told
 from penstock.bloomcast.facts import Overflow
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.settings import ControllerSettings
-from penstock.kernel.instant import MILLISECOND, Instant
+from penstock.kernel.instant import MILLISECOND, Instant, earliest
 from penstock.kernel.timers import Timers
-from penstock.wire.frames.cast.base import CastBody, Item, Origin
-from penstock.wire.frames.cast.membership import Advertise, Subscribe
-from penstock.wire.frames.cast.plan import HeadConfig
-
-_VERSION_BITS: Final = 16
-# Numbers of segments begin far away from those of the last few starts: their relays may be there
-# still, and have not been told that they are none any more.
-_NUMBERS_A_LIFE: Final = 0x9E37
-_NUMBER_MASK: Final = 0xFFFF
+from penstock.wire.frames.cast.base import Item, Origin
+from penstock.wire.frames.cast.membership import Advertise, Subscribe, Unsubscribe
+from penstock.wire.frames.cast.planning import VoidBefore
+from penstock.wire.frames.cast.transfer import Stop
 
 
 @dataclass(slots=True)
 class _Transfer:
     """One item."""
 
-    offer: Advertise | None = None
-    # The frame that said so.
-    advertised: Origin | None = None
-    # By node, its name and start; those that came before the offer too.
-    subscribers: dict[int, tuple[str, int]] = field(default_factory=dict)
+    offers: Offers = field(default_factory=Offers)
+    # By node, its SUBSCRIBE; those that came before the offer too.
+    subscribers: dict[int, Origin] = field(default_factory=dict)
     is_started: bool = False
-    plan: TransferPlan | None = None
-    # Relays that have yet to confirm; the publisher is told when all have.
-    waits_for: dict[int, None] = field(default_factory=dict)
-    tells_publisher: bool = False
-    # Subscribers of the plan that have left and come back, or have restarted.
-    renewed: dict[int, None] = field(default_factory=dict)
-    # Relays that have lost their configuration.
-    forgetful: dict[int, None] = field(default_factory=dict)
 
 
 class Rendezvous:
-    """All items of this controller."""
+    """All items of this rendezvous point."""
 
     def __init__(
         self,
         out: Outbox,
         control: Control,
+        planning: Planning,
         *,
-        network: Callable[[], TaggedNetwork],
         settings: ControllerSettings,
     ) -> None:
         self._out: Final = out
         self._control: Final = control
-        self._network: Final = network
+        self._planning: Final = planning
         self._settings: Final = settings
         self._items: Final[dict[Item, _Transfer]] = {}
         self._timers: Final[Timers[Item]] = Timers()
-        # Rises across restarts, so that no head takes an old configuration for a new one.
-        self._version = (out.boot << _VERSION_BITS) & 0xFFFF_FFFF
-        self._first_number: Final = out.boot * _NUMBERS_A_LIFE & _NUMBER_MASK
-        self._limits: Final = FilterLimits(
-            ones_max=settings.filter_ones_max, up_ones_max=settings.filter_ones_max
-        )
-        # The last start of each node that there is.
-        self._boots: Final[dict[int, int]] = {}
+        # Subscribers that have restarted, and the start: their SUBSCRIBE may be on its way.
+        self._void: Final[dict[tuple[Item, int], int]] = {}
+        self._void_timers: Final[Timers[tuple[Item, int]]] = Timers()
 
-    def on_advertise(self, item: Item, body: Advertise, origin: Origin, now: Instant) -> None:
+    # What nodes say.
+
+    def on_told(self, told: Told, now: Instant) -> None:
+        """A control frame has come."""
+        if isinstance(told.body, Advertise):
+            self._on_advertise(told.body, told, now)
+        elif isinstance(told.body, Subscribe):
+            self._on_subscribe(told.body, told, now)
+        elif isinstance(told.body, Unsubscribe):
+            self._on_unsubscribe(told.body.subscriber, told, now)
+        elif isinstance(told.body, Stop):
+            self._on_stop(told.body, told, now)
+
+    def _on_advertise(self, body: Advertise, told: Told, now: Instant) -> None:
         """A publisher offers an item."""
+        item, origin = told.item, told.origin
         transfer = self._transfer(item)
         if transfer is None or body.publisher != origin.node:
             return
-        known = transfer.offer
-        if known is not None and known.publisher != body.publisher:
-            # The first one has it; another may take over when it is gone.
+        offers, before = transfer.offers, transfer.offers.chosen
+        known = offers.of(body.publisher)
+        if known is not None and _is_older(origin, known.origin):
             return
-        if transfer.advertised is not None and _is_older(origin, transfer.advertised):
+        is_chosen = before is not None and before.publisher == body.publisher
+        if before is not None and not is_chosen:
+            if before.body.object_id != body.object_id:
+                refusal = Stop(reason="another publisher offers another object by this name")
+                self._control.send_down(body.publisher, refusal, item=item, now=now)
+                return
+            if known is None and len(offers) >= OFFERS_MAX:
+                self._out.tell(Overflow("offers"))
+                return
+        offers.put(Offered(body, origin, told.hops))
+        if not transfer.is_started and not is_chosen:
+            offers.choose()
+        chosen = offers.chosen
+        if chosen is None or chosen.publisher != body.publisher:
             return
-        transfer.offer, transfer.advertised = body, origin
-        if known is None or known.epoch != body.epoch:
+        if before is None or not is_chosen or before.body.epoch != body.epoch:
             # It knows nothing of the plan of its last start.
-            transfer.is_started, transfer.tells_publisher = False, True
-            self._joined(item, transfer, now)
+            self._begin_anew(item, transfer, now)
 
-    def on_subscribe(self, item: Item, body: Subscribe, origin: Origin, now: Instant) -> None:
+    def _on_subscribe(self, body: Subscribe, told: Told, now: Instant) -> None:
         """Somebody wants an item, or says so again."""
+        item, origin = told.item, told.origin
         transfer = self._transfer(item)
         if transfer is None or body.subscriber != origin.node:
             return
         known = transfer.subscribers.get(body.subscriber)
-        is_new = known is None
-        if is_new and len(transfer.subscribers) >= self._settings.subscribers_max:
+        if known is None and len(transfer.subscribers) >= self._settings.subscribers_max:
             self._out.tell(Overflow("subscribers"))
             return
-        transfer.subscribers[body.subscriber] = (body.name, origin.boot)
-        if is_new or (known is not None and known[1] < origin.boot):
-            if transfer.plan is not None:
-                transfer.renewed[body.subscriber] = None
+        if known is None or known.boot < origin.boot:
+            transfer.subscribers[body.subscriber] = origin
             self._joined(item, transfer, now)
 
-    def on_unsubscribe(self, item: Item, subscriber: int, origin: Origin, now: Instant) -> None:
+    def _on_unsubscribe(self, subscriber: int, told: Told, now: Instant) -> None:
         """Somebody leaves, or the publisher leaves somebody behind."""
-        transfer = self._items.get(item)
+        transfer = self._items.get(told.item)
         if transfer is None:
             return
-        publisher = None if transfer.offer is None else transfer.offer.publisher
-        if origin.node not in (subscriber, publisher):
+        chosen = transfer.offers.chosen
+        publisher = None if chosen is None else chosen.publisher
+        if told.origin.node in (subscriber, publisher):
+            self._leave(told.item, transfer, subscriber, now)
+
+    def _on_stop(self, stop: Stop, told: Told, now: Instant) -> None:
+        """A publisher has ended its transfer."""
+        transfer = self._items.get(told.item)
+        offered = None if transfer is None else transfer.offers.of(told.origin.node)
+        if transfer is None or offered is None or _is_older(told.origin, offered.origin):
             return
-        if transfer.subscribers.pop(subscriber, None) is not None:
-            if transfer.is_started:
-                self._plan_soon(item, now)
-            self._forget_unwanted(item, transfer)
+        if transfer.offers.remove(offered.publisher):
+            # Whoever of them has not got it says so to the next.
+            self._end(told.item, transfer, stop, now)
 
-    def on_boot(self, node: int, boot: int, now: Instant) -> None:
-        """A node speaks: if it has restarted, it knows nothing of what it was before."""
-        before = self._boots.get(node, boot)
-        self._boots[node] = boot
-        if boot > before:
-            self._lose(node, boot, now)
+    # What the network says.
 
-    def on_gone(self, node: int, now: Instant) -> None:
-        """A node was not heard for long; if it comes back, it says what it wants again."""
-        boot = self._boots.pop(node, None)
-        if boot is not None:
-            self._lose(node, boot + 1, now)
-
-    def _lose(self, node: int, boot: int, now: Instant) -> None:
-        """What a node wanted, offered and knew before this start is void."""
+    def on_void(self, void: VoidBefore, now: Instant) -> None:
+        """What a node wanted and offered before this start holds no more."""
+        node, boot = void
         for item, transfer in list(self._items.items()):
-            subscribed = transfer.subscribers.get(node)
-            if subscribed is not None and subscribed[1] < boot:
-                del transfer.subscribers[node]
-                if transfer.is_started:
-                    self._plan_soon(item, now)
-            advertised = transfer.advertised
-            if advertised is not None and advertised.node == node and advertised.boot < boot:
-                # Subscribers may have got all of it and be gone: those who still wait say so again.
-                transfer.subscribers.clear()
-                transfer.offer = transfer.advertised = None
-                transfer.is_started = False
-                self._timers.cancel(item)
-            elif transfer.plan is not None and node in transfer.plan.relays:
-                transfer.forgetful[node] = None
-                if transfer.is_started:
-                    self._plan_soon(item, now)
-            self._forget_unwanted(item, transfer)
+            joined = transfer.subscribers.get(node)
+            if joined is not None and joined.boot < boot and (item, node) not in self._void_timers:
+                # It may want it again: nobody is to think that all others are all there are.
+                self._void[item, node] = boot
+                self._void_timers.set((item, node), now + self._settings.rejoin_ns)
+            offered = transfer.offers.of(node)
+            if offered is None or offered.origin.boot >= boot:
+                continue
+            if transfer.offers.remove(node):
+                if transfer.offers.chosen is None:
+                    # Subscribers may have got all of it: those who still wait say so again.
+                    self._end(item, transfer, None, now)
+                else:
+                    self._begin_anew(item, transfer, now)
 
-    def _forget_unwanted(self, item: Item, transfer: _Transfer) -> None:
-        if transfer.offer is None and not transfer.subscribers:
-            self._forget(item, transfer)
-
-    def _forget(self, item: Item, transfer: _Transfer) -> None:
-        if transfer.plan is not None:
-            for node in transfer.plan.heads:
-                self._control.withdraw(HeadConfig, item=item, to=node)
-        del self._items[item]
-        self._timers.cancel(item)
-
-    def on_stopped(self, item: Item, origin: Origin) -> None:
-        """The transfer is over."""
+    def on_cut_off(self, item: Item, now: Instant) -> None:
+        """The publisher cannot be reached: another one that has the object takes its place."""
         transfer = self._items.get(item)
-        if transfer is None or transfer.advertised is None:
+        if transfer is None or transfer.offers.chosen is None or len(transfer.offers) < 2:
             return
-        if origin.node == transfer.advertised.node and not _is_older(origin, transfer.advertised):
-            self._forget(item, transfer)
+        transfer.offers.remove(transfer.offers.chosen.publisher)
+        self._begin_anew(item, transfer, now)
 
     def on_network_change(self, now: Instant) -> None:
-        """Links came or went: running transfers may have to go elsewhere."""
+        """Those who are waited for may be reached now."""
         for item, transfer in self._items.items():
-            if transfer.is_started:
-                self._plan_soon(item, now)
-            else:
+            if not transfer.is_started:
                 self._joined(item, transfer, now)
 
-    def on_confirmed(self, now: Instant) -> None:
-        """A relay has its configuration: when all have, the publisher may begin."""
-        for item, transfer in self._items.items():
-            if transfer.tells_publisher:
-                self._tell_publisher(item, transfer, now)
-
-    def on_given_up(self, to: int, body: CastBody, item: Item, now: Instant) -> None:
-        """A head that has not answered is told again for as long as the plan needs it."""
-        transfer = self._items.get(item)
-        if transfer is None or transfer.plan is None or not isinstance(body, HeadConfig):
-            return
-        if transfer.is_started and to in transfer.plan.heads:
-            if to == transfer.plan.publisher:
-                transfer.tells_publisher = True
-            else:
-                transfer.waits_for.pop(to, None)
-                self._tell(item, transfer.plan, to, now)
+    def keep(self, is_own: Callable[[int], bool], now: Instant) -> None:
+        """Leaves the items of other scopes to the controllers that are responsible for them."""
+        for item in list(self._items):
+            if not is_own(item.scope):
+                self._forget(item, None, now)
 
     @property
     def running(self) -> int:
         """Transfers that have begun."""
         return sum(transfer.is_started for transfer in self._items.values())
 
-    def plan_of(self, item: Item) -> TransferPlan | None:
-        """The latest plan of an item; None before its transfer starts."""
-        transfer = self._items.get(item)
-        return None if transfer is None else transfer.plan
+    # Time.
 
     def wake(self, now: Instant) -> None:
-        """Starts what has waited long enough, and plans what has changed."""
+        """Starts what has waited long enough, and requests plans for what has changed."""
+        for key in self._void_timers.due(now):
+            item, node = key
+            boot, transfer = self._void.pop(key), self._items.get(item)
+            joined = None if transfer is None else transfer.subscribers.get(node)
+            if transfer is not None and joined is not None and joined.boot < boot:
+                self._leave(item, transfer, node, now)
         for item in self._timers.due(now):
             transfer = self._items[item]
-            if transfer.offer is not None:
+            if transfer.offers.chosen is not None:
                 transfer.is_started = True
-                self._plan(item, transfer, now)
+                self._planning.request(item, _request_of(transfer), now)
 
     def next_wakeup(self) -> Instant | None:
         """When something is due."""
-        return self._timers.next_wakeup()
+        return earliest(self._timers.next_wakeup(), self._void_timers.next_wakeup())
+
+    # Parts of the above.
 
     def _transfer(self, item: Item) -> _Transfer | None:
         transfer = self._items.get(item)
@@ -233,74 +207,65 @@ class Rendezvous:
             transfer = self._items[item] = _Transfer()
         return transfer
 
+    def _begin_anew(self, item: Item, transfer: _Transfer, now: Instant) -> None:
+        """There is another offer."""
+        transfer.is_started = False
+        self._timers.cancel(item)
+        self._planning.pause(item, now)
+        self._joined(item, transfer, now)
+
     def _joined(self, item: Item, transfer: _Transfer, now: Instant) -> None:
         """A publisher or subscriber has come."""
-        offer = transfer.offer
-        if offer is None or not transfer.subscribers:
+        chosen = transfer.offers.chosen
+        if chosen is None or not transfer.subscribers:
             return
+        offer = chosen.body
         if transfer.is_started or self._reached(transfer) >= offer.receivers > 0:
-            self._plan_soon(item, now)
+            self._request_soon(item, now)
         elif item not in self._timers:
             self._timers.set(item, now + offer.wait_ms * MILLISECOND)
 
     def _reached(self, transfer: _Transfer) -> int:
-        """Subscribers whose links are known: of others only SUBSCRIBE has come so far."""
-        ways = self._network().network.ways
-        return sum(bool(ways.get(node)) for node in transfer.subscribers)
+        return self._planning.reached(transfer.subscribers)
 
-    def _plan_soon(self, item: Item, now: Instant) -> None:
+    def _leave(self, item: Item, transfer: _Transfer, subscriber: int, now: Instant) -> None:
+        if transfer.subscribers.pop(subscriber, None) is not None and transfer.is_started:
+            self._request_soon(item, now)
+        if not transfer.subscribers and not len(transfer.offers):
+            self._forget(item, None, now)
+
+    def _request_soon(self, item: Item, now: Instant) -> None:
         """Others may come at the same time."""
         at = now + self._settings.replan_delay_ns
         due_at = self._timers.deadline(item)
         if due_at is None or at < due_at:
             self._timers.set(item, at)
 
-    def _plan(self, item: Item, transfer: _Transfer, now: Instant) -> None:
-        offer, old = transfer.offer, transfer.plan
-        assert offer is not None
-        plan = plan_transfer(
-            self._network(),
-            offer.publisher,
-            transfer.subscribers,
-            relay_choice=self._settings.relay_choice,
-            previous=None if old is None or old.publisher != offer.publisher else old,
-            first_number=self._first_number if old is None else old.next_number,
-            hub_limits=self._limits,
-            renewed=transfer.renewed,
-        )
-        transfer.plan = plan
-        transfer.renewed.clear()
-        for node in list(transfer.waits_for):
-            if node not in plan.heads:
-                del transfer.waits_for[node]
-        forgetful = [node for node in transfer.forgetful if node in plan.heads]
-        transfer.forgetful.clear()
-        for node in dict.fromkeys([*heads_to_tell(old, plan), *forgetful]):
-            if node == plan.publisher:
-                transfer.tells_publisher = True
-                continue
-            self._tell(item, plan, node, now)
-            if node in plan.heads:
-                transfer.waits_for[node] = None
-        self._tell_publisher(item, transfer, now)
-
-    def _tell(self, item: Item, plan: TransferPlan, node: int, now: Instant) -> None:
-        self._version += 1
-        self._control.withdraw(HeadConfig, item=item, to=node)
-        for page in config_pages(plan, node, version=self._version):
-            self._control.send_down(node, page, item=item, now=now)
-
-    def _tell_publisher(self, item: Item, transfer: _Transfer, now: Instant) -> None:
-        """Tells it as soon as all relays are ready, or do not answer."""
-        plan = transfer.plan
-        for node in list(transfer.waits_for):
-            if not self._control.is_unanswered(node):
-                del transfer.waits_for[node]
-        if plan is None or transfer.waits_for or not transfer.tells_publisher:
+    def _end(self, item: Item, transfer: _Transfer, stop: Stop | None, now: Instant) -> None:
+        """A transfer is over; the offers of others stay."""
+        if transfer.offers.chosen is None:
+            self._forget(item, stop, now)
             return
-        if transfer.is_started:
-            transfer.tells_publisher = False
-            self._tell(item, plan, plan.publisher, now)
+        transfer.subscribers.clear()
+        transfer.is_started = False
+        self._timers.cancel(item)
+        self._planning.finish(item, stop, now)
+
+    def _forget(self, item: Item, stop: Stop | None, now: Instant) -> None:
+        del self._items[item]
+        self._timers.cancel(item)
+        self._planning.finish(item, stop, now)
+
+
+def _request_of(transfer: _Transfer) -> TransferRequest:
+    chosen = transfer.offers.chosen
+    assert chosen is not None
+    return TransferRequest(
+        publisher=chosen.publisher,
+        publisher_boot=chosen.origin.boot,
+        epoch=chosen.body.epoch,
+        subscribers=dict(transfer.subscribers),
+    )
 
 
 def _is_older(one: Origin, other: Origin) -> bool:

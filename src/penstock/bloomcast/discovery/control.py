@@ -1,13 +1,13 @@
-"""Control frames: up hop by hop to the controller, down by a filter, repeated until acknowledged.
+"""Control frames: up hop by hop to a controller, down by a filter, repeated until acknowledged.
 
-Knows nothing of what they say.
+Knows nothing of what they say. A controller without a map sends down by way of one that has it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from penstock.bloomcast.discovery.replay_window import ReplayWindow
 from penstock.bloomcast.discovery.uplinks import Uplinks
@@ -25,7 +25,8 @@ from penstock.wire.frames.cast.status import Status
 NO_ITEM: Final = Item(0, 0)
 # Never repeated: the next one says more.
 _UNACKNOWLEDGED: Final = (ControlAck, Status)
-_TO_CONTROLLER: Final = 0
+# Whoever is responsible for the scope at the time of each attempt.
+_RESPONSIBLE: Final = 0
 
 
 class Route(NamedTuple):
@@ -36,20 +37,54 @@ class Route(NamedTuple):
     hops: int
 
 
+class Told(NamedTuple):
+    """What a control frame says, of which item, and where it comes from."""
+
+    body: CastBody
+    item: Item
+    origin: Origin
+    # Links that it has come by; 0: it is this node's own.
+    hops: int = 0
+
+
+class ControlUser(Protocol):
+    """What is done with control frames."""
+
+    def has_map(self) -> bool:
+        """Whether ways down are known here."""
+
+    def route_to(self, node: int) -> Route | None:
+        """The way down to a node."""
+
+    def takes(self, body: CastBody, item: Item) -> bool:
+        """Whether this node is the controller for this; others are not even answered."""
+
+    def on_up(self, told: Told, now: Instant) -> None:
+        """Somebody tells this controller."""
+
+    def on_down(self, told: Told, now: Instant) -> None:
+        """A controller tells this node."""
+
+    def on_settled(self, now: Instant) -> None:
+        """Something was acknowledged, or given up."""
+
+    def on_given_up(self, to: int, told: Told, now: Instant) -> None:
+        """Something said up (`to` is 0) or down was given up: who still means it says it again."""
+
+
 @dataclass(slots=True)
 class _Pending:
     """A control frame without an answer."""
 
-    # The node it is for; 0 for the controller.
+    # The node it is for.
     to: int
-    item: Item
-    body: CastBody
-    origin: Origin
+    is_up: bool
+    told: Told
     attempts: int = 0
 
 
 class Control:
-    """What this node has said to its controller, or as a controller to others."""
+    """What this node has said to controllers, or as a controller to others."""
 
     def __init__(
         self,
@@ -57,57 +92,49 @@ class Control:
         uplinks: Uplinks,
         *,
         settings: DiscoverySettings,
-        is_controller: bool,
-        route_to: Callable[[int], Route | None],
         forward: Callable[[Packet, str | None], None],
-        on_up: Callable[[CastBody, Item, Origin, Instant], None],
-        on_down: Callable[[CastBody, Item, Instant], None],
-        # Something was acknowledged, or given up.
-        on_settled: Callable[[Instant], None],
-        # It was given up: whoever still means it says it again.
-        on_given_up: Callable[[int, CastBody, Item, Instant], None],
+        user: ControlUser,
     ) -> None:
         self._out: Final = out
         self._uplinks: Final = uplinks
         self._settings: Final = settings
-        self._is_controller: Final = is_controller
-        self._route_to: Final = route_to
         self._forward: Final = forward
-        self._on_up: Final = on_up
-        self._on_down: Final = on_down
-        self._on_settled: Final = on_settled
-        self._on_given_up: Final = on_given_up
+        self._user: Final = user
         self._pending: Final[dict[int, _Pending]] = {}
         self._timers: Final[Timers[int]] = Timers()
         self._seen: Final = ReplayWindow(
             window=settings.replay_window, senders_max=settings.senders_max
         )
 
-    def send_up(self, body: CastBody, *, item: Item = NO_ITEM, now: Instant) -> None:
-        """Tells the controller of the item's scope."""
-        if self._is_controller:
-            self._on_up(body, item, self._out.next_origin(), now)
+    def send_up(
+        self, body: CastBody, *, item: Item = NO_ITEM, to: int = _RESPONSIBLE, now: Instant
+    ) -> None:
+        """Tells a controller: without `to`, the rendezvous point of the item's scope."""
+        told = Told(body, item, self._out.next_origin())
+        if (to or self._uplinks.responsible_for(item.scope)) == self._out.node:
+            self._user.on_up(told, now)
         else:
-            self._begin(_Pending(_TO_CONTROLLER, item, body, self._out.next_origin()), now)
+            self._begin(_Pending(to, True, told), now)
 
     def send_down(self, to: int, body: CastBody, *, item: Item = NO_ITEM, now: Instant) -> None:
         """As a controller, tells one node."""
+        told = Told(body, item, self._out.next_origin())
         if to == self._out.node:
-            self._on_down(body, item, now)
+            self._user.on_down(told, now)
         else:
-            self._begin(_Pending(to, item, body, self._out.next_origin()), now)
+            self._begin(_Pending(to, False, told), now)
 
-    def withdraw(self, kind: type[CastBody], *, item: Item, to: int = _TO_CONTROLLER) -> None:
-        """Repeats no more what is not meant any more."""
+    def withdraw(self, kind: type[CastBody], *, item: Item, to: int | None = None) -> None:
+        """Repeats no more what is not meant any more: to one node, or to all."""
         for number, pending in list(self._pending.items()):
-            if pending.to == to and pending.item == item and isinstance(pending.body, kind):
-                del self._pending[number]
-                self._timers.cancel(number)
+            is_to = to is None or pending.to == to
+            if is_to and pending.told.item == item and isinstance(pending.told.body, kind):
+                self._settle(number)
 
     def is_saying(self, kind: type[CastBody], item: Item) -> bool:
-        """Whether something said to the controller has not been answered yet."""
+        """Whether something said to a controller has not been answered yet."""
         return any(
-            pending.item == item and isinstance(pending.body, kind)
+            pending.is_up and pending.told.item == item and isinstance(pending.told.body, kind)
             for pending in self._pending.values()
         )
 
@@ -117,35 +144,39 @@ class Control:
         return len(self._pending)
 
     def is_unanswered(self, to: int) -> bool:
-        """Whether a node has yet to acknowledge something."""
-        return any(pending.to == to for pending in self._pending.values())
+        """Whether a node has yet to acknowledge something that it was told as a node."""
+        return any(pending.to == to and not pending.is_up for pending in self._pending.values())
 
     def on_up(self, packet: Packet, body: Up, now: Instant) -> None:
         """A control frame arrived on its way to a controller: it is for us, or passed on."""
-        header, origin = packet.header, packet.origin
+        header, origin, inner = packet.header, packet.origin, body.body
         assert origin is not None
-        if not self._is_controller:
+        if body.to != self._out.node:
             if header.ttl > 1:
-                self._put_up(header, body, origin, header.ttl - 1)
-            return
-        if isinstance(body.body, ControlAck):
-            self._on_ack(body.body, now)
-        else:
+                self._put_up(header.item, body, origin, header.ttl - 1)
+        elif isinstance(inner, Down):
+            self._pass_down(packet, inner, now)
+        elif isinstance(inner, ControlAck):
+            self._on_ack(inner, now)
+        elif self._user.takes(inner, header.item):
             if self._seen.is_new(origin):
-                self._on_up(body.body, header.item, origin, now)
-            self._acknowledge(origin, header.item, now)
+                told = Told(inner, header.item, origin, TTL_MAX - header.ttl + 1)
+                self._user.on_up(told, now)
+            ack = ControlAck(boot=origin.boot, number=origin.number)
+            self.send_down(origin.node, ack, item=header.item, now=now)
 
     def on_down(self, packet: Packet, body: Down, now: Instant) -> None:
         """A control frame for this node arrived."""
-        origin = packet.origin
+        origin, item = packet.origin, packet.header.item
         assert origin is not None
         if isinstance(body.body, ControlAck):
             self._on_ack(body.body, now)
             return
         # The answer goes first: what the frame starts may take long.
-        self._acknowledge(origin, packet.header.item, now)
+        ack = ControlAck(boot=origin.boot, number=origin.number)
+        self.send_up(ack, item=item, to=origin.node, now=now)
         if self._seen.is_new(origin):
-            self._on_down(body.body, packet.header.item, now)
+            self._user.on_down(Told(body.body, item, origin), now)
 
     def wake(self, now: Instant) -> None:
         """Repeats what was not acknowledged."""
@@ -157,56 +188,77 @@ class Control:
         return self._timers.next_wakeup()
 
     def _begin(self, pending: _Pending, now: Instant) -> None:
-        if isinstance(pending.body, _UNACKNOWLEDGED):
+        number = pending.told.origin.number
+        if isinstance(pending.told.body, _UNACKNOWLEDGED):
             self._put(pending)
         elif len(self._pending) >= self._settings.control_pending_max:
             self._out.tell(Overflow("control frames"))
         else:
-            self._pending[pending.origin.number] = pending
-            self._try(pending.origin.number, now)
+            self._pending[number] = pending
+            self._try(number, now)
 
     def _try(self, number: int, now: Instant) -> None:
         pending = self._pending[number]
+        told = pending.told
         if pending.attempts >= self._settings.control_attempts_max:
-            del self._pending[number]
-            self._out.tell(ControlUnanswered(pending.to, pending.body))
-            self._on_given_up(pending.to, pending.body, pending.item, now)
-            self._on_settled(now)
+            self._settle(number)
+            self._out.tell(ControlUnanswered(pending.to, told.body))
+            if not (pending.is_up and pending.to):
+                self._user.on_given_up(pending.to, told, now)
+            self._user.on_settled(now)
+            return
+        if pending.is_up and self._target(pending) == self._out.node:
+            # The one before is gone, and this node takes its place.
+            self._settle(number)
+            self._user.on_up(told, now)
+            self._user.on_settled(now)
             return
         self._put(pending)
         wait_ns = self._settings.control_retry.wait_ns(pending.attempts)
         pending.attempts += 1
         self._timers.set(number, now + wait_ns)
 
+    def _target(self, pending: _Pending) -> int | None:
+        return pending.to or self._uplinks.responsible_for(pending.told.item.scope)
+
     def _put(self, pending: _Pending) -> None:
         """Sends by the way that is known now; without one, the next attempt may find one."""
-        if pending.to == _TO_CONTROLLER:
-            header = Header(ttl=TTL_MAX, choice=0, links=0, item=pending.item)
-            self._put_up(header, Up(body=pending.body), pending.origin, TTL_MAX)
+        body, item, origin, _ = pending.told
+        if not pending.is_up:
+            self._put_down(item, Down(to=pending.to, body=body), origin)
             return
-        route = self._route_to(pending.to)
-        if route is not None:
-            header = Header(
-                ttl=route.hops, choice=route.choice, links=route.links, item=pending.item
-            )
-            down = Down(to=pending.to, body=pending.body)
-            self._forward(Packet(header=header, body=down, origin=pending.origin), None)
+        target = self._target(pending)
+        if target is not None:
+            self._put_up(item, Up(to=target, body=body), origin, TTL_MAX)
 
-    def _put_up(self, header: Header, body: Up, origin: Origin, ttl: int) -> None:
-        controller = self._uplinks.responsible_for(header.item.scope)
-        port = None if controller is None else self._uplinks.port_to(controller)
+    def _put_up(self, item: Item, body: Up, origin: Origin, ttl: int) -> None:
+        port = self._uplinks.port_to(body.to)
         if port is not None:
-            onward = Header(ttl=ttl, choice=0, links=0, item=header.item)
-            self._out.send(port, Packet(header=onward, body=body, origin=origin))
+            header = Header(ttl=ttl, choice=0, links=0, item=item)
+            self._out.send(port, Packet(header=header, body=body, origin=origin))
 
-    def _acknowledge(self, origin: Origin, item: Item, now: Instant) -> None:
-        ack = ControlAck(boot=origin.boot, number=origin.number)
-        if self._is_controller:
-            self.send_down(origin.node, ack, item=item, now=now)
-        else:
-            self.send_up(ack, item=item, now=now)
+    def _put_down(self, item: Item, down: Down, origin: Origin) -> None:
+        if not self._user.has_map():
+            for manager in self._uplinks.topology_managers()[:1]:
+                self._put_up(item, Up(to=manager, body=down), origin, TTL_MAX)
+            return
+        route = self._user.route_to(down.to)
+        if route is not None:
+            header = Header(ttl=route.hops, choice=route.choice, links=route.links, item=item)
+            self._forward(Packet(header=header, body=down, origin=origin), None)
+
+    def _pass_down(self, packet: Packet, down: Down, now: Instant) -> None:
+        """What a rendezvous point without a map says to a node, or to this one."""
+        assert packet.origin is not None
+        if down.to == self._out.node:
+            self.on_down(packet, down, now)
+        elif self._user.has_map():
+            self._put_down(packet.header.item, down, packet.origin)
+
+    def _settle(self, number: int) -> bool:
+        self._timers.cancel(number)
+        return self._pending.pop(number, None) is not None
 
     def _on_ack(self, ack: ControlAck, now: Instant) -> None:
-        if ack.boot == self._out.boot and self._pending.pop(ack.number, None) is not None:
-            self._timers.cancel(ack.number)
-            self._on_settled(now)
+        if ack.boot == self._out.boot and self._settle(ack.number):
+            self._user.on_settled(now)

@@ -1,4 +1,4 @@
-"""LINK_STATE: tells the topology manager of this node's links, on change and every few seconds."""
+"""LINK_STATE: tells topology managers of this node's links, on change and every few seconds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 from penstock.bloomcast.discovery.control import NO_ITEM, Control
 from penstock.bloomcast.discovery.neighbours import Neighbours
 from penstock.bloomcast.discovery.ports import Ports
+from penstock.bloomcast.discovery.uplinks import Uplinks
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.settings import DiscoverySettings
 from penstock.kernel.instant import Instant
@@ -25,6 +26,7 @@ class LinkStates:
         control: Control,
         ports: Ports,
         neighbours: Neighbours,
+        uplinks: Uplinks,
         *,
         name: str,
         roles: CastRole,
@@ -34,6 +36,7 @@ class LinkStates:
         self._control: Final = control
         self._ports: Final = ports
         self._neighbours: Final = neighbours
+        self._uplinks: Final = uplinks
         self._name: Final = name
         self._roles: Final = roles
         self._settings: Final = settings
@@ -81,4 +84,5 @@ class LinkStates:
                 pages=pages,
                 ports=tuple(states[page * _PORTS_A_PAGE : (page + 1) * _PORTS_A_PAGE]),
             )
-            self._control.send_up(body, now=now)
+            for manager in self._uplinks.topology_managers():
+                self._control.send_up(body, to=manager, now=now)

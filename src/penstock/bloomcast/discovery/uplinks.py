@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from penstock.bloomcast.discovery.claims import Claim, rendezvous_point, topology_managers
 from penstock.bloomcast.discovery.ports import Ports
 from penstock.bloomcast.facts import Overflow
 from penstock.bloomcast.outbox import Outbox
@@ -17,6 +18,7 @@ from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port
 from penstock.kernel.timers import Timers
 from penstock.wire.frames.cast.neighbours import Beacon
+from penstock.wire.frames.cast.topology import CastRole
 
 _HOPS_MAX: Final = 254
 # A controller counts its beacons from another multiple of this at each start.
@@ -28,7 +30,7 @@ class _Controller:
     """One controller, as it is heard here."""
 
     number: int
-    scopes: tuple[int, ...]
+    claim: Claim
     # By port: hops, and the neighbour that said so.
     ways: dict[Port, tuple[int, int]]
 
@@ -45,7 +47,7 @@ class Uplinks:
         is_router: bool,
         settings: DiscoverySettings,
         # A controller is heard for the first time, or for the first time since it restarted.
-        on_controller: Callable[[Instant], None],
+        on_controller: Callable[[Claim, Instant], None],
     ) -> None:
         self._out: Final = out
         self._ports: Final = ports
@@ -54,6 +56,8 @@ class Uplinks:
         self._settings: Final = settings
         self._on_controller: Final = on_controller
         self._controllers: Final[dict[int, _Controller]] = {}
+        # What this node claims itself.
+        self.own = Claim(out.node, CastRole(0))
         # Until when a port is a way to a controller.
         self._timers: Final[Timers[tuple[int, Port]]] = Timers()
 
@@ -62,20 +66,21 @@ class Uplinks:
         if frame.domain != self._domain or frame.controller == self._out.node:
             return
         known = self._controllers.get(frame.controller)
+        claim = Claim(frame.controller, frame.roles, frame.scopes)
         if known is None:
             if len(self._controllers) >= self._settings.controllers_max:
                 self._out.tell(Overflow("controllers"))
                 return
-            known = self._controllers[frame.controller] = _Controller(-1, frame.scopes, {})
+            known = self._controllers[frame.controller] = _Controller(-1, claim, {})
         known.ways[via] = (frame.hops, frame.origin.node)
         self._timers.set((frame.controller, via), now + self._settings.silence_ns)
         is_another = known.number // BEACONS_A_LIFE != frame.number // BEACONS_A_LIFE
         if is_another or known.number < frame.number:
-            known.number, known.scopes = frame.number, frame.scopes
+            known.number, known.claim = frame.number, claim
             if self._is_router and frame.hops < _HOPS_MAX:
                 self._pass_on(frame, via)
         if is_another:
-            self._on_controller(now)
+            self._on_controller(claim, now)
 
     def _pass_on(self, frame: Beacon, via: Port) -> None:
         for info in self._ports:
@@ -88,21 +93,21 @@ class Uplinks:
                     number=frame.number,
                     hops=frame.hops + 1,
                     address=frame.address,
+                    roles=frame.roles,
                     scopes=frame.scopes,
                 )
                 self._out.send(info.port, onward)
 
-    def controllers(self) -> list[int]:
-        """All that are reached, those with scopes of their own first, then by id."""
-        return sorted(self._controllers, key=lambda c: (not self._controllers[c].scopes, c))
+    def _claims(self) -> list[Claim]:
+        return [self.own, *[known.claim for known in self._controllers.values()]]
 
     def responsible_for(self, scope: int) -> int | None:
-        """The controller of a scope: the one that names it, else one that names none."""
-        for controller in self.controllers():
-            scopes = self._controllers[controller].scopes
-            if not scopes or scope in scopes:
-                return controller
-        return None
+        """The rendezvous point of a scope: this node, or one that is reached."""
+        return rendezvous_point(self._claims(), scope)
+
+    def topology_managers(self) -> list[int]:
+        """All that are reached, and this node if it is one."""
+        return topology_managers(self._claims())
 
     def port_to(self, controller: int) -> Port | None:
         """The uplink, if there is one."""

@@ -29,7 +29,7 @@ from penstock.wire.frames.cast.plan import Start
 from penstock.wire.frames.cast.rate import AllowedRate
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.symbols import Symbols
-from penstock.wire.frames.cast.transfer import First, FirstRequest, Stop
+from penstock.wire.frames.cast.transfer import First, FirstRequest, RepairChoice, Stop
 
 _GENERATION_MAX: Final = 255
 _NO_FLAGS: Final = Flag(0)
@@ -231,6 +231,7 @@ class LiteralPublisher:
             epoch=offer.epoch,
             object_id=offer.object_id,
             kind=offer.kind,
+            repair=RepairChoice.EXACT,
             length_bytes=offer.length_bytes,
             symbol_bytes=offer.symbol_bytes,
             blocks=len(offer.block_symbols),

@@ -26,7 +26,7 @@ from penstock.bloomcast.literal.nak import naks, packet_number
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.settings import RateSettings, SubscriberSettings
 from penstock.bloomcast.subscriber.object_shape import ObjectShape
-from penstock.bloomcast.subscriber.subscriber import SendBack
+from penstock.bloomcast.subscriber.way_back import SendBack
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Instant
 from penstock.kernel.machine import Port

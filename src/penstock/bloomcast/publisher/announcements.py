@@ -17,7 +17,7 @@ from penstock.wire.frames.cast.header import Flag, Header
 from penstock.wire.frames.cast.plan import SegmentFilter
 from penstock.wire.frames.cast.rate import RateInForce
 from penstock.wire.frames.cast.symbols import Symbols
-from penstock.wire.frames.cast.transfer import End, First, Stop
+from penstock.wire.frames.cast.transfer import End, First, RepairChoice, Stop
 from penstock.wire.quantise import hold_100us
 
 _NO_FLAGS: Final = Flag(0)
@@ -26,9 +26,10 @@ _NO_FLAGS: Final = Flag(0)
 class Announcements:
     """Of one transfer; to some ends, or with None to all."""
 
-    def __init__(self, head: SegmentHead, offer: Offer) -> None:
+    def __init__(self, head: SegmentHead, offer: Offer, repair: RepairChoice) -> None:
         self._head: Final = head
         self._offer: Final = offer
+        self._repair: Final = repair
         self.epoch = offer.epoch
         self.generation = 0
 
@@ -42,6 +43,7 @@ class Announcements:
             epoch=self.epoch,
             object_id=offer.object_id,
             kind=offer.kind,
+            repair=self._repair,
             length_bytes=offer.length_bytes,
             symbol_bytes=offer.symbol_bytes,
             blocks=len(offer.block_symbols),
@@ -59,14 +61,14 @@ class Announcements:
         else:
             self._head.send_to(ends, header, make)
 
-    def end(self, ends: list[int] | None, now: Instant) -> None:
-        """END: say what is missing."""
+    def end(self, ends: list[int] | None, now: Instant, *, is_poll: bool = False) -> None:
+        """END: say what is missing; with `is_poll`, at once."""
         body = End(
             first_block=0,
             last_block=max(0, len(self._offer.block_symbols) - 1),
             hold_100us=hold_100us(self._head.hold_ns()),
         )
-        self._say(body, ends, self._header(now))
+        self._say(body, ends, self._header(now, flags=Flag.POLL if is_poll else _NO_FLAGS))
 
     def stop(self, ends: list[int] | None, now: Instant, reason: str = "") -> None:
         """STOP: it is over; with a reason, for those whom it concerns."""

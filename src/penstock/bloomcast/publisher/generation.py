@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from penstock.bloomcast.segment.segment_head import SegmentHead
+from penstock.kernel.interval_set import IntervalSet
+from penstock.wire.frames.cast.transfer import RepairChoice
 
 
 class Train(NamedTuple):
@@ -61,19 +63,25 @@ class FreshSymbols:
 
 
 class Repairs:
-    """A later generation: for each block so many repair symbols as its ends need."""
+    """A later generation: of each block what its ends need, exactly or by code."""
 
     def __init__(
         self,
         head: SegmentHead,
         fresh: FreshSymbols,
         *,
+        blocks: Mapping[int, int],
+        choice: RepairChoice,
         generation: int,
     ) -> None:
         self._head: Final = head
         self._fresh: Final = fresh
+        self._symbols: Final = blocks
+        self._choice: Final = choice
         self._generation: Final = generation
+        # By block: how many repair symbols were sent, and which of its own.
         self._sent: Final[dict[int, int]] = {}
+        self._sent_exactly: Final[dict[int, IntervalSet]] = {}
         # Cut, and not sent yet.
         self._ready: Final[list[Train]] = []
         self._blocks: Final[list[int]] = []
@@ -81,26 +89,56 @@ class Repairs:
 
     def look_again(self) -> None:
         """The needs have changed: a late report."""
-        needed = self._head.rounds.most_needed(self._generation)
-        self._blocks[:] = reversed(needed)
+        self._blocks[:] = reversed(self._head.rounds.blocks(self._generation))
 
     def next_train(self, symbols_max: int) -> Train | None:
         """The next train."""
         while not self._ready and self._blocks:
             block = self._blocks[-1]
-            sent = self._sent.get(block, 0)
-            target = self._head.target(self._generation, block)
-            if sent >= target:
+            if not self._cut(block, symbols_max):
                 self._blocks.pop()
-            else:
-                self._cut(block, sent, min(sent + symbols_max, target))
         return self._ready.pop() if self._ready else None
 
-    def _cut(self, block: int, start: int, stop: int) -> None:
+    def _cut(self, block: int, symbols_max: int) -> bool:
+        """Makes trains of what is to be sent next of a block; False if that is nothing."""
+        exact = self._head.targets.exact(
+            self._generation, block, self._symbols[block], self._choice
+        )
+        numbers = self._unsent(block, exact.ranges, symbols_max)
+        if numbers:
+            self._cut_exactly(block, numbers)
+            return True
+        sent = self._sent.get(block, 0)
+        target = 0 if exact.is_all else self._head.targets.target(self._generation, block)
+        if sent >= target:
+            return False
+        self._cut_coded(block, sent, min(sent + symbols_max, target))
+        return True
+
+    def _unsent(self, block: int, ranges: IntervalSet, symbols_max: int) -> list[int]:
+        """No symbol of a block goes twice in a generation: it would be sealed like the first."""
+        sent = self._sent_exactly.setdefault(block, IntervalSet())
+        found: list[int] = []
+        for start, stop in ranges:
+            for begin, end in sent.missing(start, stop):
+                found += range(begin, min(end, begin + symbols_max - len(found)))
+                if len(found) == symbols_max:
+                    return found
+        return found
+
+    def _cut_exactly(self, block: int, numbers: list[int]) -> None:
+        """Only who lacks them is sent them."""
+        for number in numbers:
+            self._sent_exactly[block].add(number, number + 1)
+        pieces = self._head.targets.split_exact(self._generation, block, numbers)
+        for piece in reversed(pieces):
+            self._ready.append(Train(block, piece.numbers, True, piece.ends))
+
+    def _cut_coded(self, block: int, start: int, stop: int) -> None:
         """Fewer ends need the later ones."""
         self._sent[block] = stop
         numbers = self._fresh.take(block, stop - start)
-        pieces = self._head.split(self._generation, block, start, stop)
+        pieces = self._head.targets.split(self._generation, block, start, stop)
         for piece in reversed(pieces):
             part = numbers[piece.start - start : piece.stop - start]
             self._ready.append(Train(block, part, True, piece.ends))

@@ -20,6 +20,7 @@ from penstock.bloomcast.publisher.generation import (
     Repairs,
     SourceSymbols,
 )
+from penstock.bloomcast.publisher.outcome import Outcome
 from penstock.bloomcast.publisher.pacing import Pacing
 from penstock.bloomcast.publisher.rate_control import RateControl
 from penstock.bloomcast.segment.head_plan import PlanPages
@@ -28,13 +29,13 @@ from penstock.bloomcast.settings import CastSettings
 from penstock.bloomcast.stamps import stamp
 from penstock.kernel.instant import SECOND, Duration, Instant, earliest
 from penstock.kernel.timers import Timers
-from penstock.wire.frames.cast.base import FAILED_MAX, MANIFEST_BLOCK, CastBody
+from penstock.wire.frames.cast.base import MANIFEST_BLOCK, CastBody
 from penstock.wire.frames.cast.header import Header
 from penstock.wire.frames.cast.membership import Unsubscribe
 from penstock.wire.frames.cast.plan import Start
 from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import Report
-from penstock.wire.frames.cast.transfer import FirstRequest, Stop
+from penstock.wire.frames.cast.transfer import FirstRequest
 
 _GENERATION_MAX: Final = 255
 _DOUBLINGS_MAX: Final = 16
@@ -101,7 +102,7 @@ class Publisher:
         self._blocks.update(enumerate(offer.block_symbols))
         self.head.symbols_of = lambda block: self._blocks.get(block, 0)
         self._fresh: Final = FreshSymbols(self._blocks)
-        self._say: Final = Announcements(self.head, offer)
+        self._say: Final = Announcements(self.head, offer, settings.publisher.repair)
         self._timers: Final[Timers[_Timer]] = Timers()
         self._trains: Generation | None = None
         self._copies_left = 0
@@ -110,6 +111,7 @@ class Publisher:
         self._idle = 0
         # Since when all are done but those that nobody can reach.
         self._missed_since: Instant | None = None
+        self.outcome: Final = Outcome(out)
         self.phase = Phase.WAITING
         # Nothing more is to be said.
         self.is_gone = False
@@ -193,6 +195,7 @@ class Publisher:
             elif timer is _Timer.ADVERTISE:
                 self.advertise(now)
             elif timer is _Timer.GONE:
+                self.outcome.tell()
                 self.is_gone = True
             else:
                 self._collected(now)
@@ -228,11 +231,13 @@ class Publisher:
             self._begin_epoch(now)
             return
         self._say.generation = round_
-        needs_some = bool(self.head.rounds.most_needed(round_))
+        needs_some = bool(self.head.rounds.blocks(round_))
         self._idle = 0 if needs_some else self._idle + 1
         repairs = Repairs(
             self.head,
             self._fresh,
+            blocks=self._blocks,
+            choice=self._settings.repair,
             generation=self._say.generation,
         )
         self._begin(repairs, now)
@@ -276,7 +281,7 @@ class Publisher:
         if self._idle:
             if self._is_over(self._say.generation, now):
                 self._stop(now)
-            elif self.head.rounds.most_needed(self._say.generation):
+            elif self.head.rounds.blocks(self._say.generation):
                 self._idle = 0
                 self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
 
@@ -289,9 +294,17 @@ class Publisher:
         if silent:
             self._say.first(silent, now)
             if is_collecting:
-                self._say.end(silent, now)
+                polled = self._poll(now)
+                self._say.end([node for node in silent if node not in polled], now)
             self._remind_ns = min(2 * self._remind_ns, self._head_settings.remind_max_ns)
         self._timers.set(_Timer.REMIND, now + self._remind_ns)
+
+    def _poll(self, now: Instant) -> list[int]:
+        """The last chance of those who are about to be given up; returns who they are."""
+        ends = self.head.nearly_lost(self.head.rounds.latest)
+        if ends:
+            self._say.end(ends, now, is_poll=True)
+        return ends
 
     def _send_train(self, now: Instant) -> None:
         assert self._trains is not None
@@ -324,6 +337,7 @@ class Publisher:
             self._collected(now)
         else:
             self._begin_copies(now)
+            self._poll(now)
             self._remind_ns = max(self.head.hold_ns(), self._head_settings.remind_ns)
             self._timers.set(_Timer.REMIND, now + self._remind_ns)
 
@@ -336,8 +350,8 @@ class Publisher:
         done, _total = self.head.ends.counts()
         others = dict.fromkeys([*self.head.ends.all_failed(), *self.head.left_out])
         failed = tuple({**self._slow, **others})
-        self._send_up(Stop(done=done, failed=failed[:FAILED_MAX]), now)
-        self._out.tell(TransferFinished(self.offer.item, done, failed))
+        finished = TransferFinished(self.offer.item, done, failed)
+        self._send_up(self.outcome.end(finished), now)
 
     # The rate.
 

@@ -1,7 +1,7 @@
 """A relay point of one transfer: it forwards what comes from its parent into segments of its own.
 
-Upwards it sends one report for all its ends: of each block, the most that any of them needs.
-Downwards, repair symbols go to those ends alone that still need them.
+Upwards it sends one report for all its ends: of each block, the most that any of them needs, or a
+short list of all that they lack. Downwards, repairs go to those ends alone that still need them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import msgspec
 
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.router.rate_merge import RateMerge
+from penstock.bloomcast.router.repair_forwarding import RepairForwarding
 from penstock.bloomcast.segment.head_plan import PlanPages
+from penstock.bloomcast.segment.missing import Missing, exact_max
 from penstock.bloomcast.segment.report_parts import report_parts
 from penstock.bloomcast.segment.segment_head import Forward, SegmentHead, round_of, with_way_back
 from penstock.bloomcast.settings import CastSettings
@@ -33,8 +35,6 @@ from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
 from penstock.wire.quantise import hold_100us
 
 _PAST_EPOCHS_MAX: Final = 16
-# Blocks of a generation whose repair symbols are counted.
-_COUNTED_BLOCKS_MAX: Final = 4_096
 
 
 class RelayPoint:
@@ -49,6 +49,7 @@ class RelayPoint:
         self._forward: Final = forward
         self._pages: Final = PlanPages()
         self.head: Final = SegmentHead(out, item, settings=settings, forward=forward)
+        self._repairs: Final = RepairForwarding(self.head)
         self._rates: Final = RateMerge(settings.rate, out.node)
         self.parent_segment = -1
         self._first: First | None = None
@@ -67,8 +68,6 @@ class RelayPoint:
         # When those who have not answered are asked again, and how long after the last time.
         self._remind_at: Instant | None = None
         self._remind_ns: Duration = 0
-        # By generation and block, how many repair symbols have come.
-        self._received: Final[BoundedDict[tuple[int, int], int]] = BoundedDict(_COUNTED_BLOCKS_MAX)
         self._forget_at: Instant | None = None
         # STOP has come; its other copies may yet.
         self._is_over = False
@@ -135,19 +134,7 @@ class RelayPoint:
             else:
                 self.head.send_to(ends, header, lambda _segment: body, has_origin=False)
             return
-        key = (header.generation, header.block)
-        start = self._received.get(key, 0)
-        stop = start + len(body.numbers)
-        self._received[key] = stop
-        for piece in self.head.split(header.generation, header.block, start, stop):
-            numbers = body.numbers[piece.start - start : piece.stop - start]
-            onward = msgspec.structs.replace(header, symbol=numbers[0])
-            self.head.send_to(
-                piece.ends,
-                onward,
-                lambda _segment, numbers=numbers: Symbols(numbers=numbers),  # type: ignore[misc]
-                has_origin=False,
-            )
+        self._repairs.forward(header, body)
 
     def _on_first(self, header: Header, body: First, origin: Origin, now: Instant) -> None:
         if self._first is not None and body.epoch != self._first.epoch:
@@ -170,7 +157,7 @@ class RelayPoint:
     def _begin_epoch(self, now: Instant) -> None:
         """The publisher has begun again."""
         self.head.begin_epoch()
-        self._received.clear()
+        self._repairs.clear()
         self._opening = self._end = self._opened_by = self._report_at = self._remind_at = None
         self._is_over = False
         self._touch(now)
@@ -189,13 +176,29 @@ class RelayPoint:
             self.head.send_to(ends, header, make)
 
     def _on_end(self, header: Header, body: End, now: Instant) -> None:
-        if self._open(header.generation + 1, header, now):
+        is_poll = bool(header.flags & Flag.POLL)
+        header = msgspec.structs.replace(header, flags=header.flags & ~Flag.POLL)
+        is_new = self._open(header.generation + 1, header, now)
+        if is_new:
             silent = self.head.note_silence(header.generation, now)
             if silent and self._first is not None:
                 self._send_first(header, silent)
         if header.generation + 1 == self.head.rounds.latest:
             self._end = body
+            if is_poll:
+                # Whoever has not answered here yet says so later.
+                self._report(now)
         self._send_end(header, body, self.head.asked())
+        if is_new:
+            self._poll(header, body)
+
+    def _poll(self, header: Header, body: End) -> list[int]:
+        """The last chance of those who are about to be given up; returns who they are."""
+        ends = self.head.nearly_lost(self.head.rounds.latest)
+        if ends:
+            polling = msgspec.structs.replace(header, flags=header.flags | Flag.POLL)
+            self._send_end(polling, body, ends)
+        return ends
 
     def _send_end(self, header: Header, body: End, ends: list[int] | None) -> None:
         onward = msgspec.structs.replace(body, hold_100us=hold_100us(self.head.hold_ns()))
@@ -293,7 +296,9 @@ class RelayPoint:
             header = self._opening_again(self._opening, now)
             self._send_first(header, silent)
             if self._end is not None:
-                self._send_end(header, self._end, silent)
+                polled = self._poll(header, self._end)
+                others = [node for node in silent if node not in polled]
+                self._send_end(header, self._end, others)
             self._remind_ns = min(2 * self._remind_ns, self._settings.head.remind_max_ns)
             self._remind_at = now + self._remind_ns
 
@@ -321,8 +326,8 @@ class RelayPoint:
             generation=opening.generation,
             stamp_us=self._stamp_us(opening, now),
         )
-        for report in report_parts(
-            head.rounds.most_needed(round_),
+        for report, part_flags in report_parts(
+            self._missing(round_),
             child=self._out.node,
             hold_100us=hold_100us(head.hold_ns()),
             loss=head.worst_loss(),
@@ -330,4 +335,15 @@ class RelayPoint:
             total=total,
             failed=tuple(head.ends.all_failed()),
         ):
-            self._forward(Packet(header=header, body=report, origin=self._out.next_origin()))
+            own = msgspec.structs.replace(header, flags=flags | part_flags)
+            self._forward(Packet(header=own, body=report, origin=self._out.next_origin()))
+
+    def _missing(self, round_: int) -> Missing:
+        """Of all ends; before generation 0 nothing is listed, as whole blocks are sent."""
+        first, symbols_of = self._first, self.head.symbols_of
+        assert first is not None
+        if symbols_of is None or not round_:
+            return Missing(self.head.rounds.most_needed(round_))
+        return self.head.rounds.missing(
+            round_, lambda block: exact_max(symbols_of(block), first.repair)
+        )

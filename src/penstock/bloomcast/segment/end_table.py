@@ -164,6 +164,11 @@ class EndTable:
             and now - end.silent_since >= settings.silence_ns
         )
 
+    def is_nearly_lost(self, node: int) -> bool:
+        """Whether an end is given up if it does not answer the next END either."""
+        end = self._ends.get(node)
+        return end is not None and end.silent_ends >= self._settings.silent_ends_max
+
     def counts(self) -> tuple[int, int]:
         """Subscribers that are done, and all; those that were given up are not counted."""
         ends = [*self, *self._gone.values()]

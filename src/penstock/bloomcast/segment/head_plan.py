@@ -36,11 +36,17 @@ class PlanPages:
     """Gathers the pages of the latest configuration."""
 
     def __init__(self) -> None:
+        self._controller = 0
         self._version = -1
         self._pages: Final[dict[int, HeadConfig]] = {}
 
     def add(self, config: HeadConfig) -> HeadPlan | None:
         """Returns the plan when its last page has come; pages of an older one are ignored."""
+        if config.controller != self._controller:
+            # Another controller plans now; that one has no plan for this head is nothing to it.
+            if self._version >= 0 and config.pages == 1 and not config.segments + config.ends:
+                return None
+            self._controller, self._version = config.controller, -1
         if config.version < self._version:
             return None
         if config.version > self._version:

@@ -6,7 +6,7 @@ The publisher is one, and so is each relay point.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -14,7 +14,7 @@ from penstock.bloomcast.filters.packet_filter import NO_LINKS
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.segment.end_table import EndTable
 from penstock.bloomcast.segment.head_plan import HeadPlan
-from penstock.bloomcast.segment.repair_count import with_margin
+from penstock.bloomcast.segment.repair_targets import RepairTargets
 from penstock.bloomcast.segment.round_table import RoundTable
 from penstock.bloomcast.settings import CastSettings
 from penstock.bloomcast.stamps import since_ns
@@ -34,14 +34,6 @@ _NO_SEGMENT: Final = -1
 Forward: TypeAlias = Callable[[Packet], None]
 
 
-class Piece(NamedTuple):
-    """Symbols of a train, by place, that the same ends still need."""
-
-    start: int
-    stop: int
-    ends: tuple[int, ...]
-
-
 class SegmentHead:
     """All segments that one node sends a transfer into."""
 
@@ -50,7 +42,6 @@ class SegmentHead:
     ) -> None:
         self._out: Final = out
         self._item: Final = item
-        self._settings: Final = settings
         self._forward: Final = forward
         self._plan = HeadPlan(-1, 1, {})
         # Source symbols of a block; nobody can need more of it. None: not known yet.
@@ -59,13 +50,12 @@ class SegmentHead:
         self._has_local_end = False
         self.ends: Final = EndTable(settings.head)
         self.rounds: Final = RoundTable(blocks_max=BLOCKS_MAX)
+        self.targets: Final = RepairTargets(self.rounds, self.ends, settings.publisher)
         # When a round was opened, and the stamp of the frame that did it.
         self._opened_at: Instant = 0
         self._opened_stamp_us = 0
         # By round, for two: who has all, has said so, and need not say it again.
         self._excused: Final[dict[int, dict[int, None]]] = {}
-        # By round and block: ends by how many symbols they still take, ascending.
-        self._targets: Final[dict[tuple[int, int], list[tuple[int, int]]]] = {}
 
     def apply(self, plan: HeadPlan) -> list[int]:
         """Takes another plan; returns the ends that are new, or whose way back is."""
@@ -106,7 +96,7 @@ class SegmentHead:
         _came, went = self.ends.replace(wanted)
         for node in went:
             self._forget(node)
-        self._targets.clear()
+        self.targets.clear()
 
     def set_local_end(self, is_there: bool) -> None:
         """A subscriber at this node has come, or gone."""
@@ -119,7 +109,7 @@ class SegmentHead:
         self.rounds.clear()
         self._excused.clear()
         self.ends.forget_rounds()
-        self._targets.clear()
+        self.targets.clear()
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -200,7 +190,7 @@ class SegmentHead:
         if not self.rounds.begin(round_):
             return False
         self._opened_at, self._opened_stamp_us = now, stamp_us
-        self._targets.clear()
+        self.targets.clear()
         for old in [old for old in self._excused if old < round_ - 1]:
             del self._excused[old]
         self._excused[round_] = self._find_excused()
@@ -222,22 +212,28 @@ class SegmentHead:
         self.ends.take_back(report.child)
         round_ = round_of(header)
         is_new = self.rounds.add(
-            round_, report.child, report, all_blocks=bool(header.flags & Flag.ALL)
+            round_,
+            report.child,
+            report,
+            all_blocks=bool(header.flags & Flag.ALL),
+            is_exact=bool(header.flags & Flag.EXACT),
         )
         if not is_new and (report.done, report.total) == (end.done, end.total):
             return False
         if round_ == self.rounds.latest:
             self._measure(report.child, header, now)
         end.note(report, round_, delta_ns(report.hold_100us))
-        self._targets.clear()
+        self.targets.clear()
         return True
 
     def _is_possible(self, report: Report) -> bool:
-        """Whether nobody is said to need more symbols than a block has."""
+        """Whether nobody is said to need more symbols than a block has, or others."""
         symbols_of = self.symbols_of
         if symbols_of is None:
-            return not report.needs
-        return all(need <= symbols_of(block) for block, need in report.needs)
+            return not report.needs and not report.ranges
+        return all(need <= symbols_of(block) for block, need in report.needs) and all(
+            ranges[-1].stop <= symbols_of(block) for block, ranges in report.ranges
+        )
 
     def unanswered(self, round_: int) -> list[int]:
         """Ends that have not reported."""
@@ -287,6 +283,10 @@ class SegmentHead:
                 silent.append(end.node)
         return silent
 
+    def nearly_lost(self, round_: int) -> list[int]:
+        """Whom to ask once more, before they are given up."""
+        return [node for node in self.unanswered(round_) if self.ends.is_nearly_lost(node)]
+
     def worst_loss(self) -> int:
         """The highest loss of an end that is not done."""
         return max((end.loss for end in self.ends if end.done < end.total), default=0)
@@ -299,49 +299,6 @@ class SegmentHead:
         if not having:
             return None
         return tuple([end.node for end in self.ends if end.node not in having])
-
-    # Repairs.
-
-    def target(self, round_: int, block: int) -> int:
-        """How many repair symbols of a block to send, so that all ends get enough."""
-        targets = self._targets_of(round_, block)
-        return targets[-1][0] if targets else 0
-
-    def split(self, round_: int, block: int, start: int, stop: int) -> list[Piece]:
-        """Cuts repair symbols, counted from the first of the round, where fewer ends need them."""
-        pieces = []
-        targets = self._targets_of(round_, block)
-        at = start
-        for place, (target, _end) in enumerate(targets):
-            if target > at:
-                upto = min(target, stop)
-                pieces.append(Piece(at, upto, tuple([end for _target, end in targets[place:]])))
-                at = upto
-                if at == stop:
-                    break
-        return pieces
-
-    def _targets_of(self, round_: int, block: int) -> list[tuple[int, int]]:
-        found = self._targets.get((round_, block))
-        if found is None:
-            settings = self._settings.publisher
-            needs = self.rounds.needs_of(round_, block)
-            if not needs:
-                # Not kept: anybody may name any block.
-                return []
-            found = self._targets[round_, block] = []
-            for node, need in needs.items():
-                end = self.ends.get(node)
-                if end is not None:
-                    target = with_margin(
-                        need,
-                        end.loss,
-                        margin=settings.repair_margin,
-                        threshold=settings.repair_threshold,
-                    )
-                    found.append((target, node))
-            found.sort()
-        return found
 
 
 def with_way_back(first: First, segment: SegmentFilter, hold_ns: Duration) -> First:

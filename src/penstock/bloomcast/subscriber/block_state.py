@@ -1,9 +1,16 @@
-"""Which symbols of one block have come."""
+"""Which symbols of one block have come.
+
+Repair symbols are easier to forge than source symbols, and one that is false spoils the block. A
+block that was *poisoned* takes no more of them: it waits for all its source symbols.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
+
+from penstock.kernel.interval_set import IntervalSet
 
 # So many symbols more than K fail once in 256^17 blocks: nobody needs others.
 EXCESS_MAX: Final = 16
@@ -15,10 +22,11 @@ class BlockState:
     __slots__ = (
         "_repair",
         "_source",
+        "_sources_tried",
         "_tried",
-        "_was_poisoned",
         "extra",
         "is_decoding",
+        "is_poisoned",
         "sources",
     )
 
@@ -31,9 +39,9 @@ class BlockState:
         self.extra = 0
         # The driver is at it.
         self.is_decoding = False
-        # How many symbols the driver has to decode with.
-        self._tried = 0
-        self._was_poisoned = False
+        # How many symbols the driver has to decode with, and how many of them are source symbols.
+        self._tried = self._sources_tried = 0
+        self.is_poisoned = False
 
     @property
     def symbols(self) -> int:
@@ -58,6 +66,8 @@ class BlockState:
         new = []
         for number in numbers:
             if number >= end:
+                if self.is_poisoned:
+                    continue
                 if number not in repair and self.count < end + EXCESS_MAX:
                     repair[number] = None
                     new.append(number)
@@ -70,7 +80,7 @@ class BlockState:
     def decoding(self) -> None:
         """The driver tries with what is there."""
         self.is_decoding = True
-        self._tried = self.count
+        self._tried, self._sources_tried = self.count, self.sources
 
     def undecoded(self) -> None:
         """So many symbols were not enough: one more, which may have come meanwhile."""
@@ -78,14 +88,26 @@ class BlockState:
         self.extra = self._tried - len(self._source) + 1
 
     def poisoned(self) -> None:
-        """A symbol is false, and nobody knows which: a repair symbol, which are easier to forge.
+        """A symbol is false, and nobody knows which.
 
-        If there were none, or if it was not one of them, nothing of the block is kept.
+        If there were none but source symbols, nothing of the block is kept.
         """
         self.is_decoding = False
-        if self._was_poisoned or self.sources == len(self._source):
+        if self._sources_tried == len(self._source):
             self._source[:] = bytes(len(self._source))
             self.sources = 0
-        self._was_poisoned = True
+        self.is_poisoned = True
         self._repair.clear()
         self.extra = 0
+
+    def missing(self, runs_max: int) -> IntervalSet:
+        """The first source symbols that are not there, so many runs of them at most."""
+        return IntervalSet(islice(self._missing_runs(), runs_max))
+
+    def _missing_runs(self) -> Iterator[tuple[int, int]]:
+        source, stop = self._source, 0
+        while (start := source.find(0, stop)) >= 0:
+            stop = source.find(1, start)
+            if stop < 0:
+                stop = len(source)
+            yield start, stop

@@ -55,3 +55,19 @@ class ObjectShape:
         if block == MANIFEST_BLOCK:
             return symbol
         return self.manifest.symbols + block * self.layout.block_symbols + symbol
+
+
+def is_same_object(one: First, other: First) -> bool:
+    """Whether the same is sent, and cut in the same way."""
+    return _what_is_sent(one) == _what_is_sent(other)
+
+
+def _what_is_sent(first: First) -> tuple[object, ...]:
+    return (
+        first.object_id,
+        first.length_bytes,
+        first.symbol_bytes,
+        first.blocks,
+        first.block_symbols,
+        first.manifest_bytes,
+    )

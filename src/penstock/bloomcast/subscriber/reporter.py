@@ -8,7 +8,7 @@ from typing import Final
 from penstock.bloomcast.settings import SubscriberSettings
 from penstock.kernel.instant import Duration, Instant
 from penstock.kernel.seeds import Seeds
-from penstock.wire.frames.cast.header import Header
+from penstock.wire.frames.cast.header import Flag, Header
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,11 @@ class Question:
     asked_at: Instant
     # How long the asker waits for reports.
     hold_ns: Duration
+
+    @property
+    def is_poll(self) -> bool:
+        """Whether the asker gives up on those who do not answer at once."""
+        return bool(self.header.flags & Flag.POLL)
 
 
 class Reporter:
@@ -34,12 +39,16 @@ class Reporter:
         self._repeats = 0
 
     def asked(self, question: Question) -> None:
-        """A copy of a question is none."""
-        if question.round <= self._round:
+        """A copy of a question is none, unless the answer is waited for with little patience."""
+        if question.is_poll and question.round >= self._round:
+            wait_ns = 0
+        elif question.round > self._round:
+            wait_ns = self._rng.randrange(self._settings.report_delay_ns)
+        else:
             return
         self._round, self._question = question.round, question
         self._repeats = 0
-        self._due_at = question.asked_at + self._rng.randrange(self._settings.report_delay_ns)
+        self._due_at = question.asked_at + wait_ns
 
     def answered(self, generation: int) -> None:
         """Symbols of the round have come: the report has arrived, or is not waited for."""

@@ -5,9 +5,8 @@ Holds numbers only; the driver has the bytes, decodes, and says what came of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum, auto
-from typing import Final, TypeAlias
+from typing import Final
 
 from penstock.bloomcast.discovery.control import Control
 from penstock.bloomcast.facts import (
@@ -21,37 +20,32 @@ from penstock.bloomcast.facts import (
     Verdict,
 )
 from penstock.bloomcast.outbox import Outbox
-from penstock.bloomcast.segment.report_parts import report_parts
 from penstock.bloomcast.settings import RateSettings, SubscriberSettings
 from penstock.bloomcast.stamps import held
-from penstock.bloomcast.subscriber.block_state import BlockState
+from penstock.bloomcast.subscriber.block_table import BlockTable
 from penstock.bloomcast.subscriber.loss_share import LossShare
-from penstock.bloomcast.subscriber.object_shape import ObjectShape
+from penstock.bloomcast.subscriber.object_shape import ObjectShape, is_same_object
 from penstock.bloomcast.subscriber.rate_reporter import RateReporter
-from penstock.bloomcast.subscriber.reporter import Question, Reporter
+from penstock.bloomcast.subscriber.reporter import Question
+from penstock.bloomcast.subscriber.reports import missing_report, opening_report
 from penstock.bloomcast.subscriber.sending_order import SendingOrder
-from penstock.bloomcast.subscriber.way_back import WayBack
+from penstock.bloomcast.subscriber.way_back import SendBack, WaysBack
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import PeerError
 from penstock.kernel.instant import Duration, Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
 from penstock.kernel.timers import Timers
-from penstock.wire.frames.cast.base import NEEDS_MAX, REPORT_PARTS_MAX, Item, Origin
+from penstock.wire.frames.cast.base import Item, Origin
 from penstock.wire.frames.cast.header import Flag, Header
 from penstock.wire.frames.cast.membership import Subscribe, Unsubscribe
 from penstock.wire.frames.cast.packet import Packet
-from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
-from penstock.wire.frames.cast.report import Report
+from penstock.wire.frames.cast.rate import RateInForce
 from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
 from penstock.wire.quantise import delta_ns
 
-_NEEDS_MAX: Final = NEEDS_MAX * REPORT_PARTS_MAX
-_WAYS_MAX: Final = 4
 _PAST_EPOCHS_MAX: Final = 16
-# Sends a packet by the port given, unless the head that it is for is at this node.
-SendBack: TypeAlias = Callable[[Packet, Port, Instant], None]
 
 
 class _Timer(Enum):
@@ -87,14 +81,12 @@ class Subscriber:
         self._settings: Final = settings
         self._seeds: Final = seeds
         self._rng: Final = seeds.rng("subscribe")
-        self._send: Final = send
         self._held: Final = held
         self._timers: Final[Timers[_Timer]] = Timers()
+        # These three are there from the first FIRST on.
         self._first: First | None = None
         self._shape: ObjectShape | None = None
-        # Those that have begun and are not complete.
-        self._blocks: Final[dict[int, BlockState]] = {}
-        self._complete: Final[set[int]] = set()
+        self._blocks: BlockTable | None = None
         self._order: SendingOrder | None = None
         self._loss = LossShare()
         self._rate_settings: Final = rate
@@ -102,8 +94,7 @@ class Subscriber:
         self._rate = self._new_rate()
         # Of the last symbols of generation 0: by which segment they came.
         self._data_header: Header | None = None
-        # By segment.
-        self._ways: Final[BoundedDict[int, WayBack]] = BoundedDict(_WAYS_MAX, recent=True)
+        self._ways: Final = WaysBack(out, item, settings, seeds, send)
         # Of publishers that have begun again since.
         self._past_epochs: Final[BoundedDict[int, None]] = BoundedDict(_PAST_EPOCHS_MAX)
         self._heard_at: Instant = now
@@ -131,17 +122,12 @@ class Subscriber:
         elif isinstance(body, RateInForce):
             if self._rate is not None:
                 self._rate.on_rate(body)
-        elif isinstance(body, Stop) and self._is_current(packet):
+        elif isinstance(body, Stop) and self._ways.follows(packet):
             self._stop("" if self.is_complete else body.reason or "ended without this receiver")
         else:
             return
         self._timers.set(_Timer.SILENCE, now + self._settings.silence_ns)
         self._heard_at, self._resubscribe_ns = now, self._settings.resubscribe_ns
-
-    def _is_current(self, packet: Packet) -> bool:
-        """Whether a frame is of the transfer that this subscriber takes part in."""
-        way = self._ways.get(packet.header.segment)
-        return way is not None and way.follows(packet.origin)
 
     def _on_first(
         self, header: Header, body: First, origin: Origin, via: Port, now: Instant
@@ -157,38 +143,30 @@ class Subscriber:
             if body.epoch in self._past_epochs:
                 return
             self._past_epochs[self._first.epoch] = None
-            if _what_is_sent(body) != _what_is_sent(self._first):
+            if not is_same_object(body, self._first):
                 self._stop("the sender has another object now")
                 return
             self._begin_epoch(body.epoch)
         self._first = body
-        way = self._ways.use(header.segment)
-        if way is None:
-            reporter = Reporter(self._seeds.child(str(header.segment)), self._settings)
-            way = WayBack(body, header.plan, via, reporter, origin)
-            self._ways[header.segment] = way
-        elif header.plan != way.plan:
-            # The same version comes by another port only on a detour.
-            way.plan, way.port = header.plan, via
-        if way.opened_by.node != origin.node:
-            way.opened_by = origin
-        way.first = body
+        way = self._ways.opened(header, body, via, origin)
         if header.generation == 0:
             way.reporter.asked(Question(0, header, now, delta_ns(body.hold_100us)))
         self._finish_if_complete()
 
     def _open(self, first: First, shape: ObjectShape) -> None:
         held = self._held
+        blocks = self._blocks = BlockTable(shape)
         if held is not None and held.object_id == first.object_id:
-            self._complete.update(block for block in held.blocks if shape.symbols_of(block))
-        self._order = SendingOrder(shape, frozenset(self._complete))
+            blocks.hold(held.blocks)
+        self._order = SendingOrder(shape, blocks.complete)
         self._out.tell(TransferOpened(self._item, first))
 
     def _begin_epoch(self, epoch: int) -> None:
         """The publisher has begun again with the same object: what is there is kept."""
         assert self._shape is not None
+        assert self._blocks is not None
         self._ways.clear()
-        self._order = SendingOrder(self._shape, frozenset(self._complete))
+        self._order = SendingOrder(self._shape, self._blocks.complete)
         self._loss = LossShare()
         self._rate = self._new_rate()
         self._data_header = None
@@ -201,26 +179,17 @@ class Subscriber:
         return RateReporter(self._seeds, settings, node=self._out.node)
 
     def _on_symbols(self, header: Header, body: Symbols, now: Instant) -> None:
-        shape, block = self._shape, header.block
-        if shape is None:
+        shape, blocks, block = self._shape, self._blocks, header.block
+        if shape is None or blocks is None or not shape.symbols_of(block):
             return
-        symbols = shape.symbols_of(block)
-        if not symbols:
-            return
-        for way in self._ways.values():
-            way.reporter.answered(header.generation)
+        self._ways.answered(header.generation)
         if header.generation == 0:
             self._count(block, body.numbers)
             self._on_rated(header, body, now)
-        if block in self._complete:
-            return
-        state = self._blocks.get(block)
-        if state is None:
-            state = self._blocks[block] = BlockState(symbols)
-        new = state.add(body.numbers)
+        new = blocks.add(block, body.numbers)
         if new:
             self._out.tell(SymbolsArrived(self._item, block, new))
-            self._try_to_decode(block, state)
+            self._try_to_decode(blocks, block)
 
     def _count(self, block: int, numbers: tuple[int, ...]) -> None:
         assert self._order is not None
@@ -250,18 +219,13 @@ class Subscriber:
 
     def decoded(self, block: int, verdict: Verdict) -> None:
         """What came of decoding a block."""
-        state = self._blocks.get(block)
-        if state is None:
+        blocks = self._blocks
+        if blocks is None or not blocks.decoded(block, verdict):
             return
         if verdict is Verdict.COMPLETE:
-            del self._blocks[block]
-            self._complete.add(block)
             self._finish_if_complete()
-        elif verdict is Verdict.UNDECODED:
-            state.undecoded()
-            self._try_to_decode(block, state)
         else:
-            state.poisoned()
+            self._try_to_decode(blocks, block)
 
     def disk_rate(self, rate_bps: int | None) -> None:
         """The disk keeps up with so much only; None: with what comes."""
@@ -288,10 +252,8 @@ class Subscriber:
             elif timer is _Timer.SILENCE:
                 self._stop("" if self.is_complete else "silent")
                 return
-        for way in self._ways.values():
-            question = way.reporter.due(now)
-            if question is not None:
-                self._report(question, now)
+        for question in self._ways.due(now):
+            self._report(question, now)
         self._report_rate(now)
 
     def next_wakeup(self) -> Instant | None:
@@ -299,8 +261,7 @@ class Subscriber:
         if self.is_stopped:
             return None
         rate_at = None if self._rate is None else self._rate.next_wakeup()
-        reports_at = [way.reporter.next_wakeup() for way in self._ways.values()]
-        return earliest(self._timers.next_wakeup(), rate_at, *reports_at)
+        return earliest(self._timers.next_wakeup(), rate_at, self._ways.next_wakeup())
 
     # The controller.
 
@@ -341,7 +302,7 @@ class Subscriber:
         if _Timer.FIRST_REQUEST in self._timers or self._first is None:
             return
         self._timers.set(_Timer.FIRST_REQUEST, now + self._settings.first_request_ns)
-        self._put(header, FirstRequest(child=self._out.node), Flag(0), header.stamp_us, now)
+        self._ways.put(header, FirstRequest(child=self._out.node), Flag(0), header.stamp_us, now)
 
     def _on_rated(self, header: Header, body: Symbols, now: Instant) -> None:
         """Symbols of generation 0, by which the rate is judged."""
@@ -364,16 +325,14 @@ class Subscriber:
             return
         report = self._rate.due(now)
         if report is not None:
-            self._put(header, report, Flag(0), report.echo_us, now)
+            self._ways.put(header, report, Flag(0), report.echo_us, now)
 
-    def _try_to_decode(self, block: int, state: BlockState) -> None:
-        if not state.need and not state.is_decoding:
-            state.decoding()
+    def _try_to_decode(self, blocks: BlockTable, block: int) -> None:
+        if blocks.begin_decoding(block):
             self._out.tell(BlockDecodable(self._item, block))
 
     def _finish_if_complete(self) -> None:
-        shape = self._shape
-        if shape is not None and not self.is_complete and len(self._complete) == shape.block_count:
+        if self._blocks is not None and not self.is_complete and self._blocks.is_complete:
             self.is_complete = True
             self._out.tell(ObjectComplete(self._item))
 
@@ -382,75 +341,15 @@ class Subscriber:
         self._control.withdraw(Subscribe, item=self._item)
         self._out.tell(TransferStopped(self._item, reason))
 
-    def _needs(self) -> dict[int, int]:
-        """By block, what is missing; as much as a report holds."""
-        needs: dict[int, int] = {}
-        shape = self._shape
-        assert shape is not None
-        for block in shape.blocks():
-            if block in self._complete:
-                continue
-            state = self._blocks.get(block)
-            need = shape.symbols_of(block) if state is None else state.need
-            if need:
-                needs[block] = need
-                if len(needs) == _NEEDS_MAX:
-                    break
-        return needs
-
     def _report(self, question: Question, now: Instant) -> None:
+        blocks, first, node = self._blocks, self._first, self._out.node
+        assert blocks is not None
+        assert first is not None
         header = question.header
-        flags = Flag.OPENING if question.round == 0 else Flag(0)
-        needs: dict[int, int] = {}
-        if question.round or self._complete or self._blocks:
-            needs = self._needs()
-        else:
-            flags |= Flag.ALL
         stamp_us = held(header.stamp_us, now - question.asked_at)
-        for report in report_parts(
-            needs,
-            child=self._out.node,
-            hold_100us=0,
-            loss=self._loss.loss,
-            done=int(self.is_complete),
-            total=1,
-        ):
-            self._put(header, report, flags, stamp_us, now)
-
-    def _put(
-        self,
-        answered: Header,
-        body: AllowedRate | FirstRequest | Report,
-        flags: Flag,
-        stamp_us: int,
-        now: Instant,
-    ) -> None:
-        """To the head of the segment, by the way back that FIRST gave."""
-        way = self._ways.get(answered.segment)
-        if way is None:
-            return
-        first = way.first
-        header = Header(
-            ttl=first.up_ttl,
-            choice=first.up_choice,
-            links=first.up_links,
-            item=self._item,
-            flags=flags,
-            segment=answered.segment,
-            plan=way.plan,
-            generation=answered.generation,
-            stamp_us=stamp_us,
-        )
-        packet = Packet(header=header, body=body, origin=self._out.next_origin())
-        self._send(packet, way.port, now)
-
-
-def _what_is_sent(first: First) -> tuple[object, ...]:
-    return (
-        first.object_id,
-        first.length_bytes,
-        first.symbol_bytes,
-        first.blocks,
-        first.block_symbols,
-        first.manifest_bytes,
-    )
+        if question.round:
+            parts = missing_report(node, blocks, first.repair, loss=self._loss.loss)
+        else:
+            parts = opening_report(node, blocks, loss=self._loss.loss)
+        for body, flags in parts:
+            self._ways.put(header, body, flags, stamp_us, now)

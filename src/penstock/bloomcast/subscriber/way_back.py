@@ -7,12 +7,27 @@ head whose end it is not ignores the answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
-from penstock.bloomcast.subscriber.reporter import Reporter
+from penstock.bloomcast.outbox import Outbox
+from penstock.bloomcast.settings import SubscriberSettings
+from penstock.bloomcast.subscriber.reporter import Question, Reporter
+from penstock.kernel.bounded import BoundedDict
+from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Port
-from penstock.wire.frames.cast.base import Origin
-from penstock.wire.frames.cast.transfer import First
+from penstock.kernel.seeds import Seeds
+from penstock.wire.frames.cast.base import Item, Origin
+from penstock.wire.frames.cast.header import Flag, Header
+from penstock.wire.frames.cast.packet import Packet
+from penstock.wire.frames.cast.rate import AllowedRate
+from penstock.wire.frames.cast.report import Report
+from penstock.wire.frames.cast.transfer import First, FirstRequest
+
+_WAYS_MAX: Final = 4
+# Sends a packet by the port given, unless the head that it is for is at this node.
+SendBack: TypeAlias = Callable[[Packet, Port, Instant], None]
 
 
 @dataclass(slots=True)
@@ -27,9 +42,95 @@ class WayBack:
     # The first FIRST: what its sender has sent before belongs to another transfer.
     opened_by: Origin
 
-    def follows(self, origin: Origin | None) -> bool:
-        """Whether a frame of the head is a later one."""
-        return origin is not None and is_later(origin, self.opened_by)
+
+class WaysBack:
+    """By segment."""
+
+    def __init__(
+        self,
+        out: Outbox,
+        item: Item,
+        settings: SubscriberSettings,
+        seeds: Seeds,
+        send: SendBack,
+    ) -> None:
+        self._out: Final = out
+        self._item: Final = item
+        self._settings: Final = settings
+        self._seeds: Final = seeds
+        self._send: Final = send
+        self._ways: Final[BoundedDict[int, WayBack]] = BoundedDict(_WAYS_MAX, recent=True)
+
+    def get(self, segment: int) -> WayBack | None:
+        """The way to the head of a segment."""
+        return self._ways.get(segment)
+
+    def clear(self) -> None:
+        """Another epoch: FIRST will come again."""
+        self._ways.clear()
+
+    def follows(self, packet: Packet) -> bool:
+        """Whether a frame of a head is later than its FIRST."""
+        way, origin = self._ways.get(packet.header.segment), packet.origin
+        return way is not None and origin is not None and is_later(origin, way.opened_by)
+
+    def opened(self, header: Header, body: First, via: Port, origin: Origin) -> WayBack:
+        """FIRST has come: it says the way."""
+        way = self._ways.use(header.segment)
+        if way is None:
+            reporter = Reporter(self._seeds.child(str(header.segment)), self._settings)
+            way = WayBack(body, header.plan, via, reporter, origin)
+            self._ways[header.segment] = way
+        elif header.plan != way.plan:
+            # The same version comes by another port only on a detour.
+            way.plan, way.port = header.plan, via
+        if way.opened_by.node != origin.node:
+            way.opened_by = origin
+        way.first = body
+        return way
+
+    def answered(self, generation: int) -> None:
+        """Symbols of a generation have come."""
+        for way in self._ways.values():
+            way.reporter.answered(generation)
+
+    def due(self, now: Instant) -> Iterator[Question]:
+        """The questions to answer now."""
+        for way in self._ways.values():
+            question = way.reporter.due(now)
+            if question is not None:
+                yield question
+
+    def next_wakeup(self) -> Instant | None:
+        """When the next one is due."""
+        return earliest(*[way.reporter.next_wakeup() for way in self._ways.values()])
+
+    def put(
+        self,
+        answered: Header,
+        body: AllowedRate | FirstRequest | Report,
+        flags: Flag,
+        stamp_us: int,
+        now: Instant,
+    ) -> None:
+        """Sends to the head of the segment that a frame came by."""
+        way = self._ways.get(answered.segment)
+        if way is None:
+            return
+        first = way.first
+        header = Header(
+            ttl=first.up_ttl,
+            choice=first.up_choice,
+            links=first.up_links,
+            item=self._item,
+            flags=flags,
+            segment=answered.segment,
+            plan=way.plan,
+            generation=answered.generation,
+            stamp_us=stamp_us,
+        )
+        packet = Packet(header=header, body=body, origin=self._out.next_origin())
+        self._send(packet, way.port, now)
 
 
 def is_later(origin: Origin, first: Origin) -> bool:

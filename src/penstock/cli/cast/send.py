@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from penstock.cli.cast.options import (
 )
 from penstock.cli.output import AsJson, print_json
 from penstock.kernel.errors import UsageError
+
+if TYPE_CHECKING:
+    from penstock.wire.frames.cast.transfer import RepairChoice
 
 
 def send(
@@ -63,6 +66,14 @@ def send(
             show_default="no limit",
         ),
     ] = None,
+    repair: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|exact|coded",
+            help="How what was lost is sent again: exact saves receivers the decoding, with coded"
+            " the same symbols serve all; auto is exact where little was lost.",
+        ),
+    ] = "auto",
     timeout: Annotated[
         str, typer.Option(metavar="DURATION", help="Give up when nobody joins for so long.")
     ] = "10m",
@@ -98,6 +109,7 @@ def send(
     rate_min_bps = bit_rate("--min-rate", min_rate) // 8 if min_rate else None
     if rate_bps and rate_min_bps and rate_min_bps > rate_bps:
         raise UsageError(f"--min-rate {min_rate} is above --rate {rate}: lower it")
+    choice = _repair_choice(repair)
     lan = lan_of(interface, group)
 
     from penstock.cli.progress import progress_of_bytes
@@ -129,6 +141,7 @@ def send(
                 timeout_s=timeout_s,
                 rate_bps=rate_bps,
                 rate_min_bps=rate_min_bps,
+                repair=choice,
                 keys=NO_KEYS if ticket is None else keys_of(ticket),
                 lan=lan,
             )
@@ -145,3 +158,12 @@ def send(
             typer.echo(f"{len(outcome.failed)} {why} and have not got it", err=True)
     if outcome.failed or not outcome.done:
         raise typer.Exit(1)
+
+
+def _repair_choice(name: str) -> RepairChoice:
+    from penstock.wire.frames.cast.transfer import RepairChoice
+
+    choices = {choice.name.lower(): choice for choice in RepairChoice}
+    if name not in choices:
+        raise UsageError(f"--repair {name!r} is none of {', '.join(choices)}")
+    return choices[name]

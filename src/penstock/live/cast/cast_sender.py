@@ -33,6 +33,7 @@ from penstock.wire.codec.cast.mac import Blake2Sealer
 from penstock.wire.frames.cast.base import CastFrame, Item
 from penstock.wire.frames.cast.neighbours import Beacon
 from penstock.wire.frames.cast.topology import CastRole, PortKind
+from penstock.wire.frames.cast.transfer import RepairChoice
 
 _ALL_ROLES: Final = CastRole.ROUTER | CastRole.RENDEZVOUS | CastRole.TOPOLOGY
 _LAN: Final = "lan"
@@ -89,6 +90,7 @@ async def send_object(
     timeout_s: float = 600.0,
     rate_bps: int | None = None,
     rate_min_bps: int | None = None,
+    repair: RepairChoice = RepairChoice.AUTO,
     keys: CastKeys = NO_KEYS,
     lan: LanAddress | None = None,
 ) -> CastOutcome:
@@ -97,7 +99,7 @@ async def send_object(
     settings = CastSettings()
     settings = replace(
         settings,
-        publisher=replace(settings.publisher, rate_bps=rate_bps),
+        publisher=replace(settings.publisher, rate_bps=rate_bps, repair=repair),
         rate=replace(settings.rate, rate_min_bps=rate_min_bps),
     )
     chance = SystemRandom()

@@ -43,20 +43,22 @@ class KeptSymbols:
 
     def of_block(self, block: int) -> dict[int, bytes]:
         """The symbols of a block by their numbers."""
-        return {
-            number: read_at(self._fd, self._symbol_bytes, kept * self._symbol_bytes)
-            if isinstance(kept, int)
-            else kept
-            for number, kept in self._blocks.get(block, {}).items()
-        }
+        return {number: self._read(kept) for number, kept in self._blocks.get(block, {}).items()}
+
+    def take(self, block: int, stop: int) -> dict[int, bytes]:
+        """Removes and returns the symbols of a block whose numbers are below `stop`."""
+        symbols = self._blocks.get(block, {})
+        found = {}
+        for number in [number for number in symbols if number < stop]:
+            kept = symbols.pop(number)
+            found[number] = self._read(kept)
+            self._free(kept)
+        return found
 
     def discard(self, block: int) -> None:
         """Forgets the symbols of a block."""
         for kept in self._blocks.pop(block, {}).values():
-            if isinstance(kept, int):
-                self._free_slots.append(kept)
-            else:
-                self._in_memory -= 1
+            self._free(kept)
 
     def close(self) -> None:
         """Forgets everything."""
@@ -65,6 +67,17 @@ class KeptSymbols:
             os.close(self._fd)
             os.unlink(self._spill_path)
             self._fd = -1
+
+    def _read(self, kept: bytes | int) -> bytes:
+        if isinstance(kept, bytes):
+            return kept
+        return read_at(self._fd, self._symbol_bytes, kept * self._symbol_bytes)
+
+    def _free(self, kept: bytes | int) -> None:
+        if isinstance(kept, int):
+            self._free_slots.append(kept)
+        else:
+            self._in_memory -= 1
 
     def _spill(self, payload: bytes) -> int:
         if self._fd < 0:

@@ -200,13 +200,16 @@ class ObjectSink:
             else:
                 self._verified.add(block, block + 1)
                 self._state.set_verified(block)
-        elif verdict is Verdict.POISONED:
+            return
+        if verdict is Verdict.POISONED and len(target.source) == target.symbols:
+            # It was no repair symbol, and nothing tells which source symbol is false.
+            target.source.remove(0, target.symbols)
+            target.is_blank = False
+        # What came meanwhile goes where it belongs.
+        for number, payload in self._kept.take(block, target.symbols).items():
+            self._write(target, number, [payload])
+        if verdict is Verdict.POISONED:
             self._kept.discard(block)
-            if target.was_poisoned or len(target.source) == target.symbols:
-                # It was no repair symbol, and nothing tells which source symbol is false.
-                target.source.remove(0, target.symbols)
-                target.is_blank = False
-            target.was_poisoned = True
 
     def decode(self, block: int) -> Verdict | None:
         """Decodes a block here and now; None if the manifest must come first."""
@@ -312,7 +315,6 @@ class _OpenBlock:
         "size_bytes",
         "source",
         "symbols",
-        "was_poisoned",
     )
 
     def __init__(
@@ -326,7 +328,6 @@ class _OpenBlock:
         # Source symbols in the file.
         self.source: Final = BitSet(self.symbols)
         self.is_decoding = False
-        self.was_poisoned = False
         # Whether the file has nothing but zeros where it has no symbols.
         self.is_blank = is_blank
 

@@ -27,6 +27,7 @@ from penstock.sim.checkers.cast.identical_bytes import IdenticalBytesChecker
 from penstock.sim.checkers.cast.one_crossing import OneCrossingChecker
 from penstock.sim.checkers.cast.quiet import QuietChecker, left_over
 from penstock.sim.checkers.cast.told import ToldChecker
+from penstock.sim.swarm.cast_controllers import ITEM_SCOPE
 from penstock.sim.swarm.cast_faults import CastFaults
 from penstock.sim.swarm.cast_options import SYMBOL_BYTES, CastOptions, draw_cast_options
 from penstock.sim.swarm.run import SwarmFailed
@@ -35,7 +36,7 @@ from penstock.wire.codec.cast.mac import Blake2Sealer
 from penstock.wire.frames.cast.base import CastFrame, Item
 from penstock.wire.frames.cast.topology import CastRole
 
-ITEM: Final = Item(1, 2)
+ITEM: Final = Item(ITEM_SCOPE, 2)
 CONTROLLER: Final = CastRole.ROUTER | CastRole.RENDEZVOUS | CastRole.TOPOLOGY
 HOST: Final = CastRole(0)
 DISCOVERY_NS: Final[Duration] = 1_500 * MILLISECOND
@@ -80,8 +81,10 @@ class CastSwarm:
             observer=CheckedFrames(self.checkers),
         )
         network = self.network
+        posts = options.controllers.posts
         for at, name in enumerate(world.routers):
-            network.add_node(name, CastRole.ROUTER if at else CONTROLLER)
+            roles, scopes = posts[at] if at < len(posts) else (CastRole(0), ())
+            network.add_node(name, CastRole.ROUTER | roles, scopes=scopes)
         for name in world.hosts:
             network.add_node(name)
         for one, other in world.links:
@@ -116,8 +119,9 @@ class CastSwarm:
                 QuietChecker(),
             ]
         )
+        planner = world.routers[options.controllers.planner]
         if options.is_steady:
-            self.checkers.append(OneCrossingChecker(network, world.routers[0], ITEM))
+            self.checkers.append(OneCrossingChecker(network, planner, ITEM))
         network.watchers.extend(self.checkers)
 
     def run(self) -> CastReport:

@@ -13,7 +13,16 @@ from penstock.sim.cast.cast_network import CastNetwork
 from penstock.sim.loss import GilbertElliott
 from penstock.sim.swarm.cast_options import CastOptions
 
-_MEMBERSHIP: Final = ("UpAdvertise", "UpSubscribe", "UpUnsubscribe", "UpStop", "DownControlAck")
+_MEMBERSHIP: Final = (
+    "UpAdvertise",
+    "UpSubscribe",
+    "UpUnsubscribe",
+    "UpStop",
+    "DownControlAck",
+    "UpDown",
+    "UpPlanRequest",
+    "DownPlanReply",
+)
 
 
 class CastFaults:
@@ -123,7 +132,8 @@ class CastFaults:
         self._crash(self._rng.choice(world.routers[1:] or world.routers))
 
     def _crash_controller(self) -> None:
-        self._crash(self._options.world.routers[0])
+        posts = self._options.controllers.posts
+        self._crash(self._rng.choice(self._options.world.routers[: len(posts)]))
 
     def _crash_receiver(self) -> None:
         self._crash(self._rng.choice(self._receivers).node)

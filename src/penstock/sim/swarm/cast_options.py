@@ -14,6 +14,8 @@ from penstock.bloomcast.filters.packet_filter import ONES_MAX
 from penstock.bloomcast.settings import CastSettings
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.kernel.seeds import Seeds
+from penstock.sim.swarm.cast_controllers import Controllers
+from penstock.wire.frames.cast.transfer import RepairChoice
 
 SYMBOL_BYTES: Final = 64
 # Faults that are over so soon are no reason to give up anybody.
@@ -22,7 +24,7 @@ SHORT_NS: Final[Duration] = 500 * MILLISECOND
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CastWorld:
-    """A network; its first router is the controller."""
+    """A network; its first routers are the controllers."""
 
     name: str
     routers: tuple[str, ...]
@@ -147,6 +149,8 @@ class CastOptions:
     filter_ones_max: int
     is_controlled: bool
     with_codec: bool
+    repair: RepairChoice = RepairChoice.AUTO
+    controllers: Controllers = Controllers.ONE
 
     def __str__(self) -> str:
         return "\n".join(f"  {field.name}: {getattr(self, field.name)}" for field in fields(self))
@@ -158,7 +162,12 @@ class CastOptions:
         rate_bps = max(1, self.symbols * SYMBOL_BYTES * SECOND // self.sending_ns)
         return replace(
             drawn,
-            publisher=replace(drawn.publisher, rate_bps=rate_bps, train_symbols=self.train_symbols),
+            publisher=replace(
+                drawn.publisher,
+                rate_bps=rate_bps,
+                train_symbols=self.train_symbols,
+                repair=self.repair,
+            ),
             rate=replace(drawn.rate, is_controlled=self.is_controlled),
             controller=replace(drawn.controller, filter_ones_max=self.filter_ones_max),
             head=replace(drawn.head, forget_ns=15 * SECOND, linger_ns=SECOND),
@@ -173,7 +182,8 @@ class CastOptions:
     @property
     def is_steady(self) -> bool:
         """Whether the plan stays as it is, and no frame comes twice."""
-        return not self.faults and not any(self.joins_ns)
+        is_disturbed = self.faults or any(self.joins_ns) or self.controllers.is_contested
+        return not is_disturbed
 
 
 def draw_cast_options(seed: int) -> CastOptions:
@@ -202,7 +212,14 @@ def draw_cast_options(seed: int) -> CastOptions:
         # With more loss there is next to no rate.
         is_controlled=rng.random() < 0.3 and loss < 0.1,
         with_codec=rng.random() < 0.2,
+        repair=rng.choice([*RepairChoice]),
+        controllers=_draw_controllers(rng, world),
     )
+
+
+def _draw_controllers(rng: Random, world: CastWorld) -> Controllers:
+    has_two = rng.random() < 0.5 and len(world.routers) > 1
+    return rng.choice([*Controllers]) if has_two else Controllers.ONE
 
 
 def _draw_joins(rng: Random, receivers: int, fault_time_ns: Duration) -> tuple[Duration, ...]:

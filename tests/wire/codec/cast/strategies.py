@@ -22,12 +22,20 @@ from penstock.wire.frames.cast.membership import Advertise, ObjectKind, Subscrib
 from penstock.wire.frames.cast.neighbours import Beacon, HeardSize, Hello, Probe, ProbeAnswer
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.plan import RelayConfig, SegmentEnd, SegmentFilter, Start
+from penstock.wire.frames.cast.planning import PlanReply, PlanRequest, VoidBefore
 from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import BlockNeed, BlockRanges, Report, SymbolRange
 from penstock.wire.frames.cast.status import Query, QueryAnswer, QueryKind, ReceiverState, Status
 from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.topology import CastRole, LinkState, PortKind, PortState
-from penstock.wire.frames.cast.transfer import ClosedBlock, End, First, FirstRequest, Stop
+from penstock.wire.frames.cast.transfer import (
+    ClosedBlock,
+    End,
+    First,
+    FirstRequest,
+    RepairChoice,
+    Stop,
+)
 from tests.wire.strategies import unsigned
 
 U8, U16, U24, U32, U64 = map(unsigned, (8, 16, 24, 32, 64))
@@ -91,6 +99,7 @@ LINK_STATES = st.builds(
     ),
 )
 CONFIG = {
+    "controller": U32,
     "version": U32,
     "levels": U8,
     "segments": up_to(
@@ -117,6 +126,7 @@ FIRSTS = st.builds(
     epoch=U32,
     object_id=OBJECT_IDS,
     kind=st.sampled_from(ObjectKind),
+    repair=st.sampled_from(RepairChoice),
     length_bytes=U64,
     symbol_bytes=U16,
     blocks=U24,
@@ -184,6 +194,21 @@ CARRIED: dict[type[CastBody], st.SearchStrategy[Any]] = {
         Subscribe, subscriber=U32, name=NAMES, object_id=st.just(b"") | OBJECT_IDS
     ),
     Unsubscribe: st.builds(Unsubscribe, subscriber=U32, reason=TEXTS),
+    PlanRequest: st.builds(
+        lambda paged, **fields: PlanRequest(**paged, **fields),
+        pages(),
+        version=U32,
+        publisher=U32,
+        publisher_boot=U32,
+        epoch=U32,
+        subscribers=up_to(3, ORIGINS),
+    ),
+    PlanReply: st.builds(
+        PlanReply,
+        version=U32,
+        is_publisher_cut_off=st.booleans(),
+        void=up_to(3, st.builds(VoidBefore, U32, U32)),
+    ),
     RelayConfig: st.builds(
         lambda paged, **fields: RelayConfig(**paged, **fields),
         pages(),
@@ -226,7 +251,7 @@ CARRIED: dict[type[CastBody], st.SearchStrategy[Any]] = {
 INNER = st.one_of(list(CARRIED.values()))
 BODIES: dict[type[CastBody], st.SearchStrategy[Any]] = {
     **CARRIED,
-    Up: st.builds(Up, body=INNER),
+    Up: st.builds(Up, to=U32, body=INNER | st.builds(Down, to=U32, body=INNER)),
     Down: st.builds(Down, to=U32, body=INNER),
 }
 FRAMES: dict[type, st.SearchStrategy[Any]] = {
@@ -246,6 +271,7 @@ FRAMES: dict[type, st.SearchStrategy[Any]] = {
         tag_epoch=U32,
         number=U32,
         hops=U8,
+        roles=st.integers(0, 7).map(CastRole),
         address=TEXTS,
         scopes=up_to(3, U64),
     ),

@@ -20,6 +20,7 @@ from penstock.wire.frames.cast.membership import Subscribe, Unsubscribe
 from penstock.wire.frames.cast.neighbours import Beacon, Probe, ProbeAnswer
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.plan import RelayConfig, Start
+from penstock.wire.frames.cast.planning import PlanReply, PlanRequest, VoidBefore
 from penstock.wire.frames.cast.report import BlockNeed, BlockRanges, Report, SymbolRange
 from penstock.wire.frames.cast.status import QueryAnswer, Status
 from penstock.wire.frames.cast.symbols import Symbols
@@ -61,8 +62,8 @@ def frame_of(either: Any) -> CastFrame:
 
 PORT = VALID[LinkState].ports[0]
 LARGEST_STATE = with_fields(LinkState, name="n" * 50, ports=(PORT,) * 48)
-LARGEST_CONFIG = with_fields(RelayConfig, segments=(SEGMENT,) * 16, ends=(SEGMENT_END,) * 4)
-LARGEST_START = with_fields(Start, segments=(SEGMENT,) * 16, ends=(SEGMENT_END,) * 4)
+LARGEST_CONFIG = with_fields(RelayConfig, segments=(SEGMENT,) * 2, ends=(SEGMENT_END,) * 30)
+LARGEST_START = with_fields(Start, segments=(SEGMENT,) * 2, ends=(SEGMENT_END,) * 30)
 LARGEST_ANSWER = with_fields(QueryAnswer, rows=("x" * 512, "x" * 512, "x" * 226))
 REPORT_OF_NEEDS = with_fields(
     Report, failed=NODES, ranges=(), needs=(BlockNeed(2**24 - 1, 65_535),) * 128
@@ -74,10 +75,12 @@ LARGEST: dict[type, Any] = {
     Probe: with_fields(Probe, size_bytes=DATA_BYTES_MAX),
     ProbeAnswer: with_fields(ProbeAnswer, name="a" * 255),
     LinkState: LARGEST_STATE,
-    Up: Up(body=LARGEST_STATE),
+    Up: Up(to=1, body=LARGEST_STATE),
     Down: Down(to=1, body=LARGEST_ANSWER),
     Subscribe: with_fields(Subscribe, name="n" * 64, object_id=bytes(16)),
     Unsubscribe: with_fields(Unsubscribe, reason="x" * 512),
+    PlanRequest: with_fields(PlanRequest, subscribers=(ORIGIN,) * 100),
+    PlanReply: with_fields(PlanReply, void=(VoidBefore(1, 2),) * 100),
     RelayConfig: LARGEST_CONFIG,
     Start: LARGEST_START,
     First: with_fields(First, public_key=bytes(32), signature=bytes(64)),
@@ -120,7 +123,7 @@ def test_what_fits_a_packet_fits_up_and_down() -> None:
     for kind, body in LARGEST.items():
         if kind in {row.frame_class for row in BODIES.rows} - {Up, Down}:
             assert CODEC.size_of(frame_of(body)) <= 96 + BODY_BYTES_MAX
-            assert CODEC.size_of(frame_of(Up(body=body))) <= BYTES_MAX[Up]
+            assert CODEC.size_of(frame_of(Up(to=1, body=body))) <= BYTES_MAX[Up]
             assert CODEC.size_of(frame_of(Down(to=1, body=body))) <= BYTES_MAX[Down]
 
 
@@ -130,8 +133,8 @@ def test_a_report_of_needs_fits() -> None:
 
 TOO_LARGE = {
     "LINK_STATE": msgspec.structs.replace(LARGEST_STATE, name="n" * 51),
-    "RP_CONF": msgspec.structs.replace(LARGEST_CONFIG, ends=(SEGMENT_END,) * 5),
-    "START": msgspec.structs.replace(LARGEST_START, ends=(SEGMENT_END,) * 5),
+    "RP_CONF": msgspec.structs.replace(LARGEST_CONFIG, segments=(SEGMENT,) * 3),
+    "START": msgspec.structs.replace(LARGEST_START, segments=(SEGMENT,) * 3),
     "ANSWER": msgspec.structs.replace(LARGEST_ANSWER, rows=("x" * 512, "x" * 512, "x" * 227)),
     "PROBE": with_fields(Probe, size_bytes=DATA_BYTES_MAX + 1),
 }
@@ -140,7 +143,7 @@ TOO_LARGE = {
 @pytest.mark.parametrize("name", TOO_LARGE)
 def test_frames_that_do_not_fit_are_refused(name: str) -> None:
     body = TOO_LARGE[name]
-    outer = [] if isinstance(body, CastFrame) else [Up(body=body), Down(to=1, body=body)]
+    outer = [] if isinstance(body, CastFrame) else [Up(to=1, body=body), Down(to=1, body=body)]
     for frame in map(frame_of, [body, *outer]):
         for refuses in (CODEC.encode, CODEC.size_of):
             with pytest.raises(UsageError, match=rf"^{name} of \d+ bytes: at most \d+ fit"):
@@ -157,7 +160,7 @@ def test_larger_frames_are_not_read() -> None:
 TRAIN = Packet(header=HEADER, body=Symbols(numbers=(HEADER.symbol,)), origin=None)
 IMPOSSIBLE: dict[str, Callable[[], object]] = {
     "probe of 32 bytes": lambda: CODEC.encode(with_fields(Probe, size_bytes=32)),
-    "data in up": lambda: CODEC.encode(frame_of(Up(body=TRAIN.body))),
+    "data in up": lambda: CODEC.encode(frame_of(Up(to=1, body=TRAIN.body))),
     "data in down": lambda: CODEC.size_of(frame_of(Down(to=1, body=TRAIN.body))),
     "train of other symbols": lambda: SIMULATED.encode(
         msgspec.structs.replace(TRAIN, body=Symbols(numbers=(1, 2)))

@@ -18,12 +18,20 @@ from penstock.wire.frames.cast.membership import Advertise, ObjectKind, Subscrib
 from penstock.wire.frames.cast.neighbours import Beacon, HeardSize, Hello, Probe, ProbeAnswer
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.plan import RelayConfig, SegmentEnd, SegmentFilter, Start
+from penstock.wire.frames.cast.planning import PlanReply, PlanRequest, VoidBefore
 from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import BlockNeed, BlockRanges, Report, SymbolRange
 from penstock.wire.frames.cast.status import Query, QueryAnswer, QueryKind, ReceiverState, Status
 from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.topology import CastRole, LinkState, PortKind, PortState
-from penstock.wire.frames.cast.transfer import ClosedBlock, End, First, FirstRequest, Stop
+from penstock.wire.frames.cast.transfer import (
+    ClosedBlock,
+    End,
+    First,
+    FirstRequest,
+    RepairChoice,
+    Stop,
+)
 
 KEY = b"domain key"
 CODEC = CastCodec(Blake2Sealer(KEY))
@@ -68,6 +76,7 @@ FIRST = First(
     epoch=0x01020304,
     object_id=OBJECT_ID,
     kind=ObjectKind.STREAM,
+    repair=RepairChoice.CODED,
     length_bytes=0x1112131415161718,
     symbol_bytes=1_280,
     blocks=0x212223,
@@ -76,7 +85,7 @@ FIRST = First(
     hold_100us=0x4142,
 )
 FIRST_HEX = (
-    "07" + LINKS_HEX + "08 01020304" + OBJECT_ID_HEX + "01 1112131415161718 0500 212223 1f40"
+    "07" + LINKS_HEX + "08 01020304" + OBJECT_ID_HEX + "01 02 1112131415161718 0500 212223 1f40"
     "31323334 4142"
 )
 REPORT = Report(
@@ -104,10 +113,11 @@ NEIGHBOUR_GOLDEN: list[tuple[CastFrame, str]] = [
             tag_epoch=5,
             number=6,
             hops=7,
+            roles=CastRole.TOPOLOGY,
             address="h:1",
             scopes=(0x3132333435363738, 1),
         ),
-        "01 c1 00 01020304 1112131415161718 00000005 00000006 07 03 683a31"
+        "01 c1 00 01020304 1112131415161718 00000005 00000006 07 04 03 683a31"
         "02 3132333435363738 0000000000000001",
     ),
     (Probe(origin=ORIGIN, size_bytes=37), "01 d8 00 0025 0000 0000"),
@@ -141,7 +151,12 @@ BODY_GOLDEN: list[tuple[CastBody, str, str]] = [
         "c2",
         "01020304 02 7231 05 00000007 01 02 01 0003 01 0a0b0c0d" + OBJECT_ID_HEX + "0102",
     ),
-    (Up(body=CONTROL_ACK), "c3", "c5 01020304 05060708"),
+    (Up(to=0x0A0B0C0D, body=CONTROL_ACK), "c3", "0a0b0c0d c5 01020304 05060708"),
+    (
+        Up(to=1, body=Down(to=2, body=CONTROL_ACK)),
+        "c3",
+        "00000001 c4 00000002 c5 01020304 05060708",
+    ),
     (Down(to=0x0A0B0C0D, body=CONTROL_ACK), "c4", "0a0b0c0d c5 01020304 05060708"),
     (CONTROL_ACK, "c5", "01020304 05060708"),
     (
@@ -166,6 +181,7 @@ BODY_GOLDEN: list[tuple[CastBody, str, str]] = [
     (Unsubscribe(subscriber=1, reason="bye"), "c8", "00000001 0003 627965"),
     (
         RelayConfig(
+            controller=0x0A0B0C0D,
             version=0x01020304,
             page=1,
             pages=2,
@@ -175,12 +191,31 @@ BODY_GOLDEN: list[tuple[CastBody, str, str]] = [
             parent_segment=0x1112,
         ),
         "cb",
-        "1112 01020304 01 02 03 01 02" + SEGMENT_HEX + SEGMENT_END_HEX + SEGMENT_END_HEX,
+        "1112 0a0b0c0d 01020304 01 02 03 01 02" + SEGMENT_HEX + SEGMENT_END_HEX + SEGMENT_END_HEX,
+    ),
+    (
+        PlanRequest(
+            version=1,
+            page=1,
+            pages=2,
+            publisher=3,
+            publisher_boot=4,
+            epoch=5,
+            subscribers=(Origin(6, 7, 8), Origin(9, 10, 11)),
+        ),
+        "c9",
+        "00000001 01 02 00000003 00000004 00000005 02"
+        "00000006 00000007 00000008 00000009 0000000a 0000000b",
+    ),
+    (
+        PlanReply(version=1, is_publisher_cut_off=True, void=(VoidBefore(2, 3),)),
+        "ca",
+        "00000001 01 01 00000002 00000003",
     ),
     (
         Start(version=1, page=0, pages=1, levels=2, segments=(SEGMENT,), ends=(SEGMENT_END,)),
         "cc",
-        "00000001 00 01 02 01 01" + SEGMENT_HEX + SEGMENT_END_HEX,
+        "00000000 00000001 00 01 02 01 01" + SEGMENT_HEX + SEGMENT_END_HEX,
     ),
     (FIRST, "cd", FIRST_HEX + "00"),
     (

@@ -140,17 +140,17 @@ def packet_of(code: str, body: str, header: str = HEADER_HEX) -> bytes:
     return sealed(bytes.fromhex(f"01 {code} {header} {body} {ORIGIN_HEX}"))
 
 
-INNER_UP = "c3 c5 01020304 05060708"
+INNER_UP = "00000001 c3 00000001 c5 01020304 05060708"
 REPORT_START = "00000001 00 01 0000 0000 00000001"
 MALFORMED = {
     "tag 8": (packet_of("d3", "00000001", HEADER_HEX.replace("05 09 03", "05 09 08")), "choice"),
-    "flag 64": (packet_of("d3", "00000001", HEADER_HEX.replace("05 09", "40 09")), "flags 0x40"),
+    "flag 128": (packet_of("d3", "00000001", HEADER_HEX.replace("05 09", "80 09")), "flags 0x80"),
     "up in up": (packet_of("c3", INNER_UP), "UP: frames of type 0xc3 are not carried"),
     "data in down": (packet_of("c4", "00000001 ce"), "DOWN: frames of type 0xce"),
-    "hello in up": (packet_of("c3", "c0"), "UP: frames of type 0xc0"),
-    "no type in up": (packet_of("c3", ""), "UP: frames of type 0xa1"),
-    "cut in up": (packet_of("c3", "d6 00"), "UP: the frame ends in the middle of a field"),
-    "wrong in up": (packet_of("c3", "d6 07 00000001"), "UP: QUERY: 7 names no QueryKind"),
+    "hello in up": (packet_of("c3", "00000001 c0"), "UP: frames of type 0xc0"),
+    "no type in up": (packet_of("c3", "00000001"), "UP: frames of type 0xa1"),
+    "cut in up": (packet_of("c3", "00000001 d6 00"), "UP: the frame ends in the middle of a field"),
+    "wrong in up": (packet_of("c3", "00000001 d6 07 00000001"), "UP: QUERY: 7 names no QueryKind"),
     "role 8": (packet_of("c2", "00000001 00 08 00000001 00 01 00"), "flags 0x08"),
     "page 1 of 1": (packet_of("c2", "00000001 00 01 00000001 01 01 00"), "page 1 of 1"),
     "49 ports": (
@@ -195,7 +195,6 @@ MALFORMED = {
         sealed(bytes.fromhex("01 c0 01 1112131415161718 01020304 01 00" + ORIGIN_HEX)),
         "HELLO: flags 0x01",
     ),
-    "reserved": (packet_of("c9", ""), "0xc9 are not known"),
     "unknown": (packet_of("df", ""), "0xdf are not known"),
 }
 

@@ -49,8 +49,8 @@ def test_every_class_is_registered() -> None:
 
 def test_the_family_keeps_its_numbers() -> None:
     codes = [row.type_code for row in ROWS]
-    # Those of DATA, TM_REQ and TM_REP are kept.
-    assert sorted([*codes, DATA_TYPE, 0xC9, 0xCA]) == [*range(0xC0, 0xDA)]
+    # That of DATA is kept.
+    assert sorted([*codes, DATA_TYPE]) == [*range(0xC0, 0xDA)]
 
 
 def test_frames_and_codecs_are_in_parallel_files() -> None:

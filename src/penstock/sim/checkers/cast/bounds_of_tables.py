@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from penstock.bloomcast.controller.offers import OFFERS_MAX
 from penstock.bloomcast.controller.topology import NODES_MAX
 from penstock.bloomcast.facts import Offer
 from penstock.bloomcast.segment.segment_head import BLOCKS_MAX
@@ -22,7 +23,7 @@ from penstock.kernel.timers import Timers
 from penstock.sim.cast.cast_applications import blocks_of
 from penstock.sim.cast.cast_network import CastNetwork
 from penstock.sim.checkers.cast.base import CastChecker
-from penstock.wire.frames.cast.base import CHOICES, PAGES_MAX
+from penstock.wire.frames.cast.base import CHOICES, PAGES_MAX, TRAIN_SYMBOLS_MAX
 
 _SKIPPED: Final = (int, float, str, bytes, bool, Enum, type, CastSettings)
 
@@ -76,6 +77,10 @@ def _controllers(sizes: Sizes) -> int:
     return sizes.settings.discovery.controllers_max
 
 
+def _items(sizes: Sizes) -> int:
+    return sizes.settings.controller.items_max
+
+
 def _neighbours(sizes: Sizes) -> int:
     return min(sizes.nodes, sizes.settings.discovery.neighbours_max)
 
@@ -84,8 +89,8 @@ def _neighbours(sizes: Sizes) -> int:
 BOUNDS: Final[dict[str, Callable[[Sizes], int]]] = {
     "BlockState._repair": _repairs,
     "BlockState._source": _symbols,
-    "CastNode._publishers": _few,
-    "CastNode._subscribers": _few,
+    "BlockTable._begun": _blocks,
+    "BlockTable._complete": _blocks,
     "Control._pending": _pending,
     "Control._timers": _pending,
     "EndTable._ends": _nodes,
@@ -99,43 +104,60 @@ BOUNDS: Final[dict[str, Callable[[Sizes], int]]] = {
     "Network.exits": _nodes,
     "Network.is_router": _nodes,
     "Network.ways": _nodes,
+    "NetworkMap._boots": _nodes,
+    "Offers._offers": lambda _sizes: OFFERS_MAX,
     "Outbox._outputs": lambda _sizes: 0,
+    "Participants._held_offers": _few,
+    "Participants.publishers": _few,
+    "Participants.subscribers": _few,
     "PlanPages._pages": _pages,
+    "PlanService._asked": _items,
     "Ports._ports": _nodes,
     "Publisher._blocks": _blocks,
     "Publisher._slow": _nodes,
     "Publisher._timers": _few,
     "RelayPoints._relays": lambda sizes: sizes.settings.head.groups_max,
-    "Rendezvous._boots": _nodes,
-    "Rendezvous._items": lambda sizes: sizes.settings.controller.items_max,
-    "Rendezvous._timers": lambda sizes: sizes.settings.controller.items_max,
+    "RemoteTopology._requests": _items,
+    "RemoteTopology._timers": _items,
+    "RemoteTopology._versions": _items,
+    "Rendezvous._items": _items,
+    "Rendezvous._timers": _items,
+    "Rendezvous._void": _nodes,
+    "Rendezvous._void_timers": _nodes,
+    "RepairTargets._exact": lambda sizes: 2 * sizes.blocks,
+    "RepairTargets._targets": lambda sizes: 2 * sizes.blocks,
     "Repairs._blocks": _blocks,
-    "Repairs._ready": _nodes,
+    # As many as ends need different ones, or as there are symbols in a train.
+    "Repairs._ready": lambda sizes: max(sizes.nodes, TRAIN_SYMBOLS_MAX),
     "Repairs._sent": _blocks,
+    "Repairs._sent_exactly": _blocks,
+    "Repairs._symbols": _blocks,
     "RoundTable._slots": lambda _sizes: 2,
     "Routes._routes": _nodes,
     "SegmentHead._excused": lambda _sizes: 2,
-    "SegmentHead._targets": lambda sizes: 2 * sizes.blocks,
     "SendingOrder._starts": _blocks,
-    "Subscriber._blocks": _blocks,
-    "Subscriber._complete": _blocks,
     "Subscriber._timers": _few,
     "TaggedNetwork._exits": lambda _sizes: CHOICES,
     "TaggedNetwork._tags": _links,
     "TopologyManager._nodes": lambda sizes: min(sizes.nodes, NODES_MAX),
     "TransferPlan.heads": _nodes,
     "TransferPlan.segments": _links,
+    "TransferPlans._timers": _items,
+    "TransferPlans._transfers": _items,
+    "TransferRequest.subscribers": _nodes,
     "Uplinks._controllers": _controllers,
     "Uplinks._timers": lambda sizes: _controllers(sizes) * sizes.nodes,
+    "_Asked.pages": _pages,
     "_Controller.ways": _nodes,
     "_Node.next_pages": _pages,
     "_Slot.everything": _nodes,
+    "_Slot.exact": lambda sizes: min(sizes.blocks, BLOCKS_MAX),
+    "_Slot.listed": lambda sizes: min(sizes.blocks, BLOCKS_MAX),
     "_Slot.needs": lambda sizes: min(sizes.blocks, BLOCKS_MAX),
     "_Slot.partial": _nodes,
     "_Slot.parts": _nodes,
     "_Slot.reported": _nodes,
     "_Transfer.forgetful": _nodes,
-    "_Transfer.renewed": _nodes,
     "_Transfer.subscribers": _nodes,
     "_Transfer.waits_for": _nodes,
 }

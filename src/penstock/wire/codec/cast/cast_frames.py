@@ -1,7 +1,6 @@
 """The frames of casts, one row each. Their type codes are 0xC0 to 0xDF.
 
-0xC9 and 0xCA are kept for TM_REQ and TM_REP, which have no codec yet. DATA, 0xCE, goes through
-`symbols`.
+DATA, 0xCE, goes through `symbols`.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from penstock.wire.codec.cast.neighbours import (
 )
 from penstock.wire.codec.cast.packet import PacketCodec
 from penstock.wire.codec.cast.plan import RelayConfigCodec, StartCodec
+from penstock.wire.codec.cast.planning import PlanReplyCodec, PlanRequestCodec
 from penstock.wire.codec.cast.rate import AllowedRateCodec, RateInForceCodec
 from penstock.wire.codec.cast.report import ReportCodec
 from penstock.wire.codec.cast.status import AnswerCodec, QueryCodec, StatusCodec
@@ -29,6 +29,7 @@ from penstock.wire.frames.cast.control import ControlAck, Down, Up
 from penstock.wire.frames.cast.membership import Advertise, Subscribe, Unsubscribe
 from penstock.wire.frames.cast.neighbours import Beacon, Hello, Probe, ProbeAnswer
 from penstock.wire.frames.cast.plan import RelayConfig, Start
+from penstock.wire.frames.cast.planning import PlanReply, PlanRequest
 from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.status import Query, QueryAnswer, Status
@@ -45,7 +46,7 @@ NEIGHBOUR_FRAMES: Final = CastTable(
     SHORT_FRAMING_BYTES,
 )
 
-# The bodies that UP and DOWN carry, and that packets carry too.
+# The bodies that UP and DOWN carry, and that packets carry too; UP carries DOWN as well.
 _CARRIED: Final = CastTable(
     [
         CastRow(0xC2, "LINK_STATE", LinkState, LinkStateCodec, LinkStateCodec.BYTES_MAX),
@@ -53,6 +54,8 @@ _CARRIED: Final = CastTable(
         CastRow(0xC6, "ADVERTISE", Advertise, AdvertiseCodec, AdvertiseCodec.BYTES_MAX),
         CastRow(0xC7, "SUBSCRIBE", Subscribe, SubscribeCodec, SubscribeCodec.BYTES_MAX),
         CastRow(0xC8, "UNSUBSCRIBE", Unsubscribe, UnsubscribeCodec, UnsubscribeCodec.BYTES_MAX),
+        CastRow(0xC9, "TM_REQ", PlanRequest, PlanRequestCodec, PlanRequestCodec.BYTES_MAX),
+        CastRow(0xCA, "TM_REP", PlanReply, PlanReplyCodec, PlanReplyCodec.BYTES_MAX),
         CastRow(0xCB, "RP_CONF", RelayConfig, RelayConfigCodec, RelayConfigCodec.BYTES_MAX),
         CastRow(0xCC, "START", Start, StartCodec, StartCodec.BYTES_MAX),
         CastRow(0xCD, "FIRST", First, FirstCodec, FirstCodec.BYTES_MAX),
@@ -69,11 +72,15 @@ _CARRIED: Final = CastTable(
     PACKET_FRAMING_BYTES,
 )
 
+_CARRIED_UP: Final = CastTable(
+    [*_CARRIED.rows, CastRow(0xC4, "DOWN", Down, DownCodec(_CARRIED), DownCodec.BYTES_MAX)],
+    PACKET_FRAMING_BYTES,
+)
+
 BODIES: Final = CastTable(
     [
-        *_CARRIED.rows,
-        CastRow(0xC3, "UP", Up, UpCodec(_CARRIED), UpCodec.BYTES_MAX),
-        CastRow(0xC4, "DOWN", Down, DownCodec(_CARRIED), DownCodec.BYTES_MAX),
+        *_CARRIED_UP.rows,
+        CastRow(0xC3, "UP", Up, UpCodec(_CARRIED_UP), UpCodec.BYTES_MAX),
     ],
     PACKET_FRAMING_BYTES,
 )

@@ -9,44 +9,15 @@ from typing import Any, Final
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.wire.codec.cast.frame_table import CastTable
 from penstock.wire.codec.cast.framing import BODY_BYTES_MAX, PACKET_FRAMING_BYTES
-from penstock.wire.codec.reader import U8, Reader
+from penstock.wire.codec.reader import Reader
 from penstock.wire.frames.cast.control import ControlAck, Down, Up
 
-_DOWN: Final = Struct(">IB")
+_OUTER: Final = Struct(">IB")
 _CONTROL_ACK: Final = Struct(">II")
 
 
 class UpCodec:
-    """UP: a control frame on its way to the controller, without a header of its own.
-
-    +------------+------------+
-    | inner type | inner body |
-    +------------+------------+
-      1            ...
-    """
-
-    BYTES_MAX: Final = PACKET_FRAMING_BYTES + U8.size + BODY_BYTES_MAX
-
-    def __init__(self, carried: CastTable) -> None:
-        self._carried: Final = carried
-
-    def size(self, body: Up) -> int:
-        """The size of the body in bytes."""
-        return U8.size + self._carried.size(body.body)
-
-    def write(self, body: Up) -> bytes:
-        """Encodes the body."""
-        type_code, inner = self._carried.write(body.body)
-        return U8.pack(type_code) + inner
-
-    def read(self, cursor: Reader) -> Up:
-        """Decodes the body."""
-        type_code = cursor.unpack_one(U8)
-        return Up(body=_read_carried(self._carried, type_code, cursor))
-
-
-class DownCodec:
-    """DOWN: a control frame from the controller to one node.
+    """UP: a control frame on its way to a controller, without a header of its own.
 
     +----+------------+------------+
     | to | inner type | inner body |
@@ -54,23 +25,52 @@ class DownCodec:
       4    1            ...
     """
 
-    BYTES_MAX: Final = PACKET_FRAMING_BYTES + _DOWN.size + BODY_BYTES_MAX
+    BYTES_MAX: Final = PACKET_FRAMING_BYTES + _OUTER.size + BODY_BYTES_MAX
+
+    def __init__(self, carried: CastTable) -> None:
+        self._carried: Final = carried
+
+    def size(self, body: Up) -> int:
+        """The size of the body in bytes."""
+        return _OUTER.size + self._carried.size(body.body)
+
+    def write(self, body: Up) -> bytes:
+        """Encodes the body."""
+        type_code, inner = self._carried.write(body.body)
+        return _OUTER.pack(body.to, type_code) + inner
+
+    def read(self, cursor: Reader) -> Up:
+        """Decodes the body."""
+        to, type_code = cursor.unpack(_OUTER)
+        return Up(to=to, body=_read_carried(self._carried, type_code, cursor))
+
+
+class DownCodec:
+    """DOWN: a control frame from a controller to one node.
+
+    +----+------------+------------+
+    | to | inner type | inner body |
+    +----+------------+------------+
+      4    1            ...
+    """
+
+    BYTES_MAX: Final = PACKET_FRAMING_BYTES + _OUTER.size + BODY_BYTES_MAX
 
     def __init__(self, carried: CastTable) -> None:
         self._carried: Final = carried
 
     def size(self, body: Down) -> int:
         """The size of the body in bytes."""
-        return _DOWN.size + self._carried.size(body.body)
+        return _OUTER.size + self._carried.size(body.body)
 
     def write(self, body: Down) -> bytes:
         """Encodes the body."""
         type_code, inner = self._carried.write(body.body)
-        return _DOWN.pack(body.to, type_code) + inner
+        return _OUTER.pack(body.to, type_code) + inner
 
     def read(self, cursor: Reader) -> Down:
         """Decodes the body."""
-        to, type_code = cursor.unpack(_DOWN)
+        to, type_code = cursor.unpack(_OUTER)
         return Down(to=to, body=_read_carried(self._carried, type_code, cursor))
 
 

@@ -34,9 +34,9 @@ SHORT_FRAMING_BYTES: Final = SHORT_HEADER_BYTES + MAC_BYTES
 
 # As large as a datagram with a symbol of 1 280 bytes and its tag.
 FRAME_BYTES_MAX: Final = 1_364
-# DOWN puts as much before the body that it carries, and a body that fits alone shall fit there.
-_DOWN_HEAD_BYTES: Final = 5
-BODY_BYTES_MAX: Final = FRAME_BYTES_MAX - PACKET_FRAMING_BYTES - _DOWN_HEAD_BYTES
+# UP and DOWN put as much before the body that they carry, and what fits alone shall fit there.
+_CARRIER_BYTES: Final = 5
+BODY_BYTES_MAX: Final = FRAME_BYTES_MAX - PACKET_FRAMING_BYTES - _CARRIER_BYTES
 
 
 def write_origin(origin: Origin) -> bytes:

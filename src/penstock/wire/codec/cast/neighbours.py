@@ -13,13 +13,15 @@ from penstock.wire.codec.cast.framing import (
     write_origin,
 )
 from penstock.wire.codec.cast.symbols import DATA_BYTES_MAX
+from penstock.wire.codec.cast.topology import ALL_ROLES
 from penstock.wire.codec.guaranteed.fields import read_text, size_text, write_text
-from penstock.wire.codec.reader import U8, U16, Reader, decode_flag
+from penstock.wire.codec.reader import U8, U16, Reader, check_flags, decode_flag
 from penstock.wire.frames.cast.base import ADDRESS_BYTES_MAX, DOMAIN_BYTES, SCOPES_MAX
 from penstock.wire.frames.cast.neighbours import Beacon, HeardSize, Hello, Probe, ProbeAnswer
+from penstock.wire.frames.cast.topology import CastRole
 
 _HELLO: Final = Struct(f">{DOMAIN_BYTES}sIBB")
-_BEACON: Final = Struct(f">I{DOMAIN_BYTES}sIIB")
+_BEACON: Final = Struct(f">I{DOMAIN_BYTES}sIIBB")
 _SCOPE_BYTES: Final = 8
 _PROBE_ANSWER: Final = Struct(">HHIB")
 _AROUND_BYTES: Final = SHORT_FRAMING_BYTES + ORIGIN_BYTES
@@ -62,12 +64,16 @@ class HelloCodec:
 
 
 class BeaconCodec:
-    """BEACON: where the controller is.
+    """BEACON: where a controller is.
 
-    +------------+--------+-----------+--------+------+-------+---------+-------+--------+--------+
-    | controller | domain | tag epoch | number | hops | bytes | address | count | scopes | origin |
-    +------------+--------+-----------+--------+------+-------+---------+-------+--------+--------+
-      4            8        4           4        1      1       bytes     1       8 each   12
+    +------------+--------+-----------+--------+------+-------+-------+---------+
+    | controller | domain | tag epoch | number | hops | roles | bytes | address |
+    +------------+--------+-----------+--------+------+-------+-------+---------+
+      4            8        4           4        1      1       1       bytes
+    +-------+--------+--------+
+    | count | scopes | origin |
+    +-------+--------+--------+
+      1       8 each   12
     """
 
     BYTES_MAX: Final = (
@@ -87,7 +93,12 @@ class BeaconCodec:
     def write(frame: Beacon) -> bytes:
         """Encodes the fields."""
         head = _BEACON.pack(
-            frame.controller, frame.domain, frame.tag_epoch, frame.number, frame.hops
+            frame.controller,
+            frame.domain,
+            frame.tag_epoch,
+            frame.number,
+            frame.hops,
+            frame.roles,
         )
         count = len(frame.scopes)
         scopes = Struct(f">B{count}Q").pack(count, *frame.scopes)
@@ -97,13 +108,14 @@ class BeaconCodec:
     def read(cursor: Reader) -> Beacon:
         """Decodes the fields."""
         fields = _BEACON.unpack(cursor.read_bytes(_BEACON.size))
-        controller, domain, tag_epoch, number, hops = fields
+        controller, domain, tag_epoch, number, hops, roles = fields
         return Beacon(
             controller=controller,
             domain=domain,
             tag_epoch=tag_epoch,
             number=number,
             hops=hops,
+            roles=CastRole(check_flags(roles, ALL_ROLES)),
             address=read_text(cursor),
             scopes=cursor.unpack(Struct(f">{cursor.unpack_one(U8)}Q")),
             origin=read_origin(cursor),

@@ -17,7 +17,7 @@ from penstock.wire.frames.cast.plan import (
     Start,
 )
 
-_HEAD: Final = Struct(">IBBBBB")
+_HEAD: Final = Struct(">IIBBBBB")
 _SEGMENT: Final = Struct(f">HHB{FILTER_BYTES}sBB{FILTER_BYTES}s")
 _END: Final = Struct(f">HI{FILTER_BYTES}s")
 _CONFIG_BYTES_MAX: Final = _HEAD.size + _SEGMENT.size * SEGMENTS_MAX + _END.size * ENDS_A_PAGE_MAX
@@ -26,10 +26,10 @@ _CONFIG_BYTES_MAX: Final = _HEAD.size + _SEGMENT.size * SEGMENTS_MAX + _END.size
 class StartCodec:
     """START: the segments of the publisher.
 
-    +---------+------+-------+--------+----------+------+
-    | version | page | pages | levels | segments | ends |
-    +---------+------+-------+--------+----------+------+
-      4         1      1       1        1          1
+    +------------+---------+------+-------+--------+----------+------+
+    | controller | version | page | pages | levels | segments | ends |
+    +------------+---------+------+-------+--------+----------+------+
+      4            4         1      1       1        1          1
     each segment:
     +---------+------+--------+-------+-------+-----------+----------+
     | segment | plan | choice | links | depth | up choice | up links |
@@ -58,8 +58,9 @@ class StartCodec:
     @staticmethod
     def read(cursor: Reader) -> Start:
         """Decodes the body."""
-        version, page, pages, levels, segments, ends = cursor.unpack(_HEAD)
+        controller, version, page, pages, levels, segments, ends = cursor.unpack(_HEAD)
         return Start(
+            controller=controller,
             version=version,
             page=page,
             pages=pages,
@@ -94,8 +95,9 @@ class RelayConfigCodec:
     def read(cursor: Reader) -> RelayConfig:
         """Decodes the body."""
         parent_segment = cursor.unpack_one(U16)
-        version, page, pages, levels, segments, ends = cursor.unpack(_HEAD)
+        controller, version, page, pages, levels, segments, ends = cursor.unpack(_HEAD)
         return RelayConfig(
+            controller=controller,
             parent_segment=parent_segment,
             version=version,
             page=page,
@@ -113,6 +115,7 @@ def _size_config(body: HeadConfig) -> int:
 def _write_config(body: HeadConfig) -> bytes:
     parts = [
         _HEAD.pack(
+            body.controller,
             body.version,
             body.page,
             body.pages,

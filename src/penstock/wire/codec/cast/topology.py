@@ -14,7 +14,7 @@ from penstock.wire.frames.cast.topology import CastRole, LinkState, PortKind, Po
 _STATE: Final = Struct(">BIBBB")
 _PORT: Final = Struct(f">HBI{SECRET_BYTES}sH")
 # As a number: `~` of an IntFlag leaves out the bits that have no name, and would let them pass.
-_ALL_ROLES: Final = int(CastRole.ROUTER | CastRole.RENDEZVOUS | CastRole.TOPOLOGY)
+ALL_ROLES: Final = int(CastRole.ROUTER | CastRole.RENDEZVOUS | CastRole.TOPOLOGY)
 
 
 class LinkStateCodec:
@@ -62,7 +62,7 @@ class LinkStateCodec:
         return LinkState(
             node=node,
             name=name,
-            roles=CastRole(check_flags(roles, _ALL_ROLES)),
+            roles=CastRole(check_flags(roles, ALL_ROLES)),
             number=number,
             page=page,
             pages=pages,

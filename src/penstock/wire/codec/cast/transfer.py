@@ -30,12 +30,19 @@ from penstock.wire.frames.cast.base import (
     TEXT_BYTES_MAX,
 )
 from penstock.wire.frames.cast.membership import ObjectKind
-from penstock.wire.frames.cast.transfer import ClosedBlock, End, First, FirstRequest, Stop
+from penstock.wire.frames.cast.transfer import (
+    ClosedBlock,
+    End,
+    First,
+    FirstRequest,
+    RepairChoice,
+    Stop,
+)
 from penstock.wire.frames.texts import text_bytes
 
 PUBLIC_KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
-_OBJECT: Final = Struct(f">I{OBJECT_ID_BYTES}sBQH")
+_OBJECT: Final = Struct(f">I{OBJECT_ID_BYTES}sBBQH")
 _SIZES: Final = Struct(">HIH")
 _FIRST_BYTES: Final = (
     U8.size + FILTER_BYTES + U8.size + _OBJECT.size + BLOCK_NUMBER_BYTES + _SIZES.size + U8.size
@@ -47,14 +54,14 @@ _CLOSED_BYTES: Final = BLOCK_NUMBER_BYTES + U16.size + HASH_BYTES + U8.size
 class FirstCodec:
     """FIRST: opens a transfer.
 
-    +-----------+----------+--------+-------+-----------+------+--------+--------------+--------+
-    | up choice | up links | up ttl | epoch | object id | kind | length | symbol bytes | blocks |
-    +-----------+----------+--------+-------+-----------+------+--------+--------------+--------+
-      1           31         1        4       16          1      8        2              3
-    +---------------+----------------+------+-----------+--------------+-------------+
-    | block symbols | manifest bytes | hold | is signed | [public key] | [signature] |
-    +---------------+----------------+------+-----------+--------------+-------------+
-      2               4                2      1           32             64
+    +-----------+----------+--------+-------+-----------+------+--------+--------+--------------+
+    | up choice | up links | up ttl | epoch | object id | kind | repair | length | symbol bytes |
+    +-----------+----------+--------+-------+-----------+------+--------+--------+--------------+
+      1           31         1        4       16          1      1        8        2
+    +--------+---------------+----------------+------+-----------+--------------+-------------+
+    | blocks | block symbols | manifest bytes | hold | is signed | [public key] | [signature] |
+    +--------+---------------+----------------+------+-----------+--------------+-------------+
+      3        2               4                2      1           32             64
     """
 
     BYTES_MAX: Final = packet_bytes_max(_FIRST_BYTES + PUBLIC_KEY_BYTES + SIGNATURE_BYTES)
@@ -73,7 +80,12 @@ class FirstCodec:
                 write_links(body.up_links),
                 U8.pack(body.up_ttl),
                 _OBJECT.pack(
-                    body.epoch, body.object_id, body.kind, body.length_bytes, body.symbol_bytes
+                    body.epoch,
+                    body.object_id,
+                    body.kind,
+                    body.repair,
+                    body.length_bytes,
+                    body.symbol_bytes,
                 ),
                 write_block_number(body.blocks),
                 _SIZES.pack(body.block_symbols, body.manifest_bytes, body.hold_100us),
@@ -87,7 +99,7 @@ class FirstCodec:
         up_choice = cursor.unpack_one(U8)
         up_links = read_links(cursor)
         up_ttl = cursor.unpack_one(U8)
-        epoch, object_id, kind, length_bytes, symbol_bytes = _OBJECT.unpack(
+        epoch, object_id, kind, repair, length_bytes, symbol_bytes = _OBJECT.unpack(
             cursor.read_bytes(_OBJECT.size)
         )
         blocks = read_block_number(cursor)
@@ -100,6 +112,7 @@ class FirstCodec:
             epoch=epoch,
             object_id=object_id,
             kind=decode_enum(ObjectKind, kind),
+            repair=decode_enum(RepairChoice, repair),
             length_bytes=length_bytes,
             symbol_bytes=symbol_bytes,
             blocks=blocks,

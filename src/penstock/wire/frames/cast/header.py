@@ -38,10 +38,12 @@ class Flag(IntFlag):
     PLAIN = 16
     # In REPORT: the answer to FIRST, before generation 0.
     OPENING = 32
+    # In REPORT: of what is listed the symbols themselves are needed, and no repair symbols.
+    EXACT = 64
 
 
-ALL_FLAGS: Final = Flag(63)
-_FLAG_BITS: Final = 6
+ALL_FLAGS: Final = Flag(127)
+_FLAG_BITS: Final = 7
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, gc=False):

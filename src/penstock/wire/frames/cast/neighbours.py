@@ -1,4 +1,4 @@
-"""HELLO and BEACON: who is at the other end of a link, and where the controller is."""
+"""HELLO and BEACON: who is at the other end of a link, and where controllers are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from penstock.wire.frames.cast.base import (
     check_length,
 )
 from penstock.wire.frames.cast.packet import check_origin
+from penstock.wire.frames.cast.topology import CONTROLLER, CastRole, check_roles
 from penstock.wire.frames.texts import check_text
 
 
@@ -46,7 +47,9 @@ class Beacon(CastFrame, frozen=True, kw_only=True, gc=False):
     hops: int
     # Where the controller takes frames, "" in a simulation.
     address: str = ""
-    # The scopes it is responsible for; none: all that nobody else is.
+    # Rendezvous point, topology manager or both.
+    roles: CastRole = CONTROLLER
+    # The scopes it is the rendezvous point of; none: all that nobody else is.
     scopes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -54,6 +57,7 @@ class Beacon(CastFrame, frozen=True, kw_only=True, gc=False):
         check_length("a domain", self.domain, DOMAIN_BYTES)
         check_unsigned(32, controller=self.controller, tag_epoch=self.tag_epoch, number=self.number)
         check_unsigned(8, hops=self.hops)
+        check_roles(self.roles)
         check_text("an address", self.address, ADDRESS_BYTES_MAX)
         check_count("scopes", self.scopes, SCOPES_MAX)
         for scope in self.scopes:

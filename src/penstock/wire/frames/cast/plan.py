@@ -54,7 +54,7 @@ class SegmentEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class HeadConfig(CastBody, frozen=True, kw_only=True, gc=False):
     """A page of the segments of one head; it takes effect when all pages have come."""
 
-    # Counts the configurations of this head for the transfer.
+    # Counts the configurations that `controller` sends in one of its lives.
     version: int
     page: int
     pages: int
@@ -62,9 +62,10 @@ class HeadConfig(CastBody, frozen=True, kw_only=True, gc=False):
     levels: int
     segments: tuple[SegmentFilter, ...] = ()
     ends: tuple[SegmentEnd, ...] = ()
+    controller: int = 0
 
     def __post_init__(self) -> None:
-        check_unsigned(32, version=self.version)
+        check_unsigned(32, version=self.version, controller=self.controller)
         check_page(self.page, self.pages)
         check_unsigned(8, levels=self.levels)
         check_count("segments", self.segments, SEGMENTS_MAX)

@@ -37,6 +37,7 @@ class CastRole(IntFlag):
 
 
 _ROLE_BITS: Final = 3
+CONTROLLER: Final = CastRole.RENDEZVOUS | CastRole.TOPOLOGY
 
 
 class PortState(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -69,7 +70,12 @@ class LinkState(CastBody, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         check_unsigned(32, node=self.node, number=self.number)
         check_text("the name of a node", self.name, NAME_BYTES_MAX)
-        if int(self.roles) >> _ROLE_BITS:
-            raise UsageError(f"roles {int(self.roles):#04x} are not all known")
+        check_roles(self.roles)
         check_page(self.page, self.pages)
         check_count("ports", self.ports, PORTS_MAX)
+
+
+def check_roles(roles: CastRole) -> None:
+    """Refuses roles that there are not."""
+    if int(roles) >> _ROLE_BITS:
+        raise UsageError(f"roles {int(roles):#04x} are not all known")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import msgspec
 
 from penstock.wire.frames.base import check_count, check_unsigned
@@ -20,6 +22,17 @@ from penstock.wire.frames.cast.membership import ObjectKind
 from penstock.wire.frames.texts import check_text
 
 
+class RepairChoice(IntEnum):
+    """How a publisher sends again what was lost."""
+
+    # The symbols themselves where that is little and all of it was listed, else repair symbols.
+    AUTO = 0
+    # The symbols themselves wherever all of it was listed.
+    EXACT = 1
+    # Repair symbols always: nobody need list anything.
+    CODED = 2
+
+
 class First(CastBody, frozen=True, kw_only=True, gc=False):
     """Opens a transfer, or tells one end what it missed; each relay puts its own way back."""
 
@@ -30,6 +43,7 @@ class First(CastBody, frozen=True, kw_only=True, gc=False):
     epoch: int
     object_id: bytes
     kind: ObjectKind
+    repair: RepairChoice = RepairChoice.AUTO
     length_bytes: int
     symbol_bytes: int
     blocks: int
