@@ -11,21 +11,30 @@ import msgspec
 import pytest
 
 from penstock.bloomcast.controller import planner
-from penstock.bloomcast.router import forwarder
+from penstock.bloomcast.router import forwarder, relay_question
 from penstock.bloomcast.segment import round_table
 from penstock.bloomcast.segment.missing import size_of
 from penstock.bloomcast.segment.report_parts import report_parts
 from penstock.bloomcast.segment.round_table import RoundTable
 from penstock.bloomcast.segment.segment_head import SegmentHead
+from penstock.bloomcast.settings import StreamOverflow
 from penstock.bloomcast.subscriber import reports as reports_module
 from penstock.bloomcast.subscriber.loss_share import LossShare
-from penstock.kernel.instant import MILLISECOND, SECOND
+from penstock.kernel.instant import MILLISECOND, SECOND, Instant
 from penstock.kernel.machine import Port
 from penstock.sim.checkers.cast.base import CastChecker
 from penstock.sim.swarm import SwarmFailed
 from penstock.sim.swarm.cast import CastSwarm, run_cast
-from penstock.sim.swarm.cast_options import FAULT_KINDS, WORLDS, CastOptions, draw_cast_options
+from penstock.sim.swarm.cast_controllers import Controllers
+from penstock.sim.swarm.cast_options import (
+    FAULT_KINDS,
+    WORLDS,
+    CastOptions,
+    draw_cast_options,
+    draw_stream_options,
+)
 from penstock.wire.frames.cast.base import CastFrame, Origin
+from penstock.wire.frames.cast.header import Header
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.report import BlockNeed, Report
 from penstock.wire.frames.cast.transfer import End
@@ -35,6 +44,11 @@ from tests.sim.cast.exact_scenes import (
     what_is_listed_serves_all_in_one_generation,
 )
 from tests.sim.cast.faulty_worlds import BY_NAME, CALM, begin, finish, scene, sent
+from tests.sim.cast.stream_scenes import (
+    BLOCK,
+    repairs_are_asked_for_block_by_block,
+    what_a_relay_says_is_true_of_all_below_it,
+)
 from tests.sim.cast.test_attacks import crossings_of_a_ring
 
 CHUNK = 10
@@ -52,11 +66,37 @@ def test_casts_keep_their_promises(start: int) -> None:
     assert faults.total() > 2 * CHUNK
 
 
+@pytest.mark.parametrize("start", range(0, 20, CHUNK))
+def test_streams_keep_them_too(start: int) -> None:
+    seeds = range(start, start + CHUNK)
+    reports = [run_cast(seed, options=draw_stream_options(seed)) for seed in seeds]
+    assert sum(report.complete for report in reports) > 2 * CHUNK
+    assert sum(report.repairs for report in reports) > 10 * CHUNK
+    streams = [report.options.stream for report in reports]
+    assert {stream.overflow for stream in streams if stream is not None} == set(StreamOverflow)
+
+
+def test_where_nothing_fails_a_stream_loses_only_what_is_given_up() -> None:
+    for seed in range(20, 35):
+        options = draw_stream_options(seed)
+        calm = replace(
+            options,
+            faults=0,
+            joins_ns=(0,) * len(options.joins_ns),
+            knows_receivers=True,
+            loss=0.02,
+            controllers=Controllers.ONE,
+        )
+        report = run_cast(seed, options=calm)
+        assert (report.complete, report.offers) == (len(options.joins_ns), 1)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("start", range(1_000, 2_000, SOAK_CHUNK))
 def test_soak(start: int) -> None:
     for seed in range(start, start + SOAK_CHUNK):
         run_cast(seed)
+        run_cast(seed, options=draw_stream_options(seed))
 
 
 def test_fifty_seeds_draw_every_kind_of_run() -> None:
@@ -97,11 +137,12 @@ def test_the_same_seed_ends_in_the_same_draw_and_facts_whatever_the_hash_seed() 
     assert len(set(said[0].split())) == len(A_FEW)
 
 
-@pytest.mark.parametrize("seed", range(310, 314))
-def test_the_codec_in_the_path_changes_nothing(seed: int) -> None:
-    options = draw_cast_options(seed)
+@pytest.mark.parametrize(
+    "options", [*map(draw_cast_options, range(310, 314)), *map(draw_stream_options, (310, 311))]
+)
+def test_the_codec_in_the_path_changes_nothing(options: CastOptions) -> None:
     plain, coded = (
-        run_cast(seed, options=replace(options, with_codec=with_codec))
+        run_cast(options.seed, options=replace(options, with_codec=with_codec))
         for with_codec in (False, True)
     )
     assert (plain.last_draw, plain.facts_hash) == (coded.last_draw, coded.facts_hash)
@@ -384,6 +425,43 @@ def union_merged_by_count(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(RoundTable, "most_needed", mutant)
 
 
+def needs_summed_across_blocks(patch: pytest.MonkeyPatch) -> None:
+    on_report = SegmentHead.on_report
+
+    def needed(head: SegmentHead, child: int) -> int:
+        tables = [question.rounds for question in head.questions]
+        return sum(
+            table.needs_of(table.latest, block).get(child, 0)
+            for table in tables
+            for block in table.blocks(table.latest)
+        )
+
+    def mutant(self: SegmentHead, header: Header, report: Report, now: Instant) -> bool:
+        if report.needs and header.generation == 0:
+            [need] = report.needs
+            more = min(BLOCK, need.symbols + needed(self, report.child))
+            report = msgspec.structs.replace(report, needs=(BlockNeed(need.block, more),))
+        return on_report(self, header, report, now)
+
+    patch.setattr(SegmentHead, "on_report", mutant)
+
+
+def reports_for_the_latest_block(patch: pytest.MonkeyPatch) -> None:
+    on_report = SegmentHead.on_report
+
+    def mutant(self: SegmentHead, header: Header, report: Report, now: Instant) -> bool:
+        block = max([header.block, *self.questions._of_blocks])
+        needs = tuple(need._replace(block=block) for need in report.needs)
+        header = msgspec.structs.replace(header, block=block)
+        return on_report(self, header, msgspec.structs.replace(report, needs=needs), now)
+
+    patch.setattr(SegmentHead, "on_report", mutant)
+
+
+def a_relay_lacks_what_none_of_its_ends_has(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(relay_question, "min", max, raising=False)
+
+
 MUTANTS: dict[
     str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]]
 ] = {
@@ -404,6 +482,15 @@ MUTANTS: dict[
         union_merged_by_count, lists_that_are_too_long_together_count_as_the_longest,
     ),
     "loss by missing share": (loss_by_missing_share, a_late_joiner_does_not_overstate_its_loss),
+    "needs summed across blocks": (
+        needs_summed_across_blocks, repairs_are_asked_for_block_by_block,
+    ),
+    "reports taken for the latest block": (
+        reports_for_the_latest_block, what_a_relay_says_is_true_of_all_below_it,
+    ),
+    "a relay says more than is true of all": (
+        a_relay_lacks_what_none_of_its_ends_has, what_a_relay_says_is_true_of_all_below_it,
+    ),
 }  # fmt: skip
 
 

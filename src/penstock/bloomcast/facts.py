@@ -18,6 +18,7 @@ class Offer:
     item: Item
     epoch: int
     object_id: bytes
+    # Of a stream neither this nor blocks are known: 0, and none.
     length_bytes: int
     symbol_bytes: int
     # Source symbols of each block; the manifest comes in front of them, if there is one.
@@ -123,6 +124,74 @@ class OfferRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockFilled:
+    """At a stream's publisher: a block takes no more; the driver answers with its hash."""
+
+    item: Item
+    block: int
+    symbols: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRepaired:
+    """At a stream's publisher: nobody lacks anything of a block any more."""
+
+    item: Item
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriterHeld:
+    """At a stream's publisher: too many blocks are open for what is written now to be taken."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class WriterReleased:
+    """At a stream's publisher: there is room again."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEnded:
+    """A subscriber knows how many symbols a block of a stream has, and the hash of it."""
+
+    item: Item
+    block: int
+    symbols: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BlockReady:
+    """A block of a stream is complete, and so are all before it but those that are gone."""
+
+    item: Item
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlocksGone:
+    """Blocks of a stream are given up; at a subscriber, in their place among those that are ready.
+
+    `stop` is exclusive.
+    """
+
+    item: Item
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInterrupted:
+    """The publisher has begun again: what was not ready is lost, and blocks count from 0."""
+
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
 class SteppedDown:
     """A controller leaves what it was responsible for to another one, with a lower id."""
 
@@ -154,6 +223,14 @@ CastFact: TypeAlias = (
     | EpochBegan
     | TransferFinished
     | OfferRefused
+    | BlockFilled
+    | BlockRepaired
+    | WriterHeld
+    | WriterReleased
+    | BlockEnded
+    | BlockReady
+    | BlocksGone
+    | StreamInterrupted
     | SteppedDown
     | ControlUnanswered
     | Overflow

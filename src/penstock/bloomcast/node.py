@@ -28,6 +28,7 @@ from penstock.wire.frames.cast.base import (
     Item,
 )
 from penstock.wire.frames.cast.control import Down, Up
+from penstock.wire.frames.cast.membership import ObjectKind
 from penstock.wire.frames.cast.neighbours import Beacon, Hello
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.topology import CONTROLLER, CastRole, PortKind
@@ -145,9 +146,37 @@ class CastNode:
         """Offers an object; it is sent when subscribers have come."""
         self._participants.publish(offer, now)
 
-    def subscribe(self, item: Item, *, held: Held | None = None, now: Instant) -> None:
-        """Wants an object, but for the blocks that it has."""
-        self._participants.subscribe(item, held, now)
+    def withdraw(self, item: Item, *, reason: str, now: Instant) -> None:
+        """Ends what it publishes before all have it: receivers are told why."""
+        self._participants.withdraw(item, reason, now)
+
+    def write(self, item: Item, symbols: int, *, now: Instant) -> int:
+        """Writes symbols of a stream that is offered; returns for how many there is room."""
+        stream = self._participants.stream(item)
+        return 0 if stream is None else stream.write(symbols, now)
+
+    def close_block(self, item: Item, block: int, digest: bytes, *, now: Instant) -> None:
+        """The hash of a `BlockFilled`."""
+        stream = self._participants.stream(item)
+        if stream is not None:
+            stream.closed(block, digest, now)
+
+    def finish(self, item: Item, *, now: Instant) -> None:
+        """Nothing more will be written: the stream ends when all have it."""
+        stream = self._participants.stream(item)
+        if stream is not None:
+            stream.finish(now)
+
+    def subscribe(
+        self,
+        item: Item,
+        *,
+        kind: ObjectKind = ObjectKind.FILE,
+        held: Held | None = None,
+        now: Instant,
+    ) -> None:
+        """Wants an object of a kind, of a file but for the blocks that it has."""
+        self._participants.subscribe(item, kind, held, now)
 
     def leave(self, item: Item, *, reason: str = "", now: Instant) -> None:
         """Does not want it any more."""

@@ -18,7 +18,7 @@ from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
 from penstock.wire.frames.cast.base import CastBody, Item
-from penstock.wire.frames.cast.membership import Advertise, Subscribe, Unsubscribe
+from penstock.wire.frames.cast.membership import Advertise, ObjectKind, Subscribe, Unsubscribe
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.plan import RelayConfig, Start
 from penstock.wire.frames.cast.rate import AllowedRate
@@ -77,8 +77,21 @@ class Participants:
         )
         self.publishers[offer.item].advertise(now)
 
-    def subscribe(self, item: Item, held: Held | None, now: Instant) -> None:
-        """Wants an object, but for the blocks that it has."""
+    def withdraw(self, item: Item, reason: str, now: Instant) -> None:
+        """Ends what is published before all have it."""
+        publisher = self.publishers.get(item)
+        if isinstance(publisher, Publisher):
+            publisher.withdraw(reason, now)
+
+    def stream(self, item: Item) -> Publisher | None:
+        """The publisher of a stream that is offered here, unless it is over."""
+        publisher = self.publishers.get(item)
+        if not isinstance(publisher, Publisher) or publisher.phase is Phase.STOPPED:
+            return None
+        return publisher if publisher.offer.kind is ObjectKind.STREAM else None
+
+    def subscribe(self, item: Item, kind: ObjectKind, held: Held | None, now: Instant) -> None:
+        """Wants an object of a kind, of a file but for the blocks that it has."""
         self._control.withdraw(Unsubscribe, item=item)
         assert item not in self.subscribers, item
         self.subscribers[item] = self._machines.subscriber(
@@ -90,6 +103,7 @@ class Participants:
             rate=self._settings.rate,
             seeds=self._seeds.child("subscriber", str(item)),
             send=self._send_back,
+            kind=kind,
             held=held,
             now=now,
         )

@@ -78,6 +78,10 @@ class HeadSettings:
     # An end is given up when it has answered none of so many ENDs, and nothing for so long.
     silent_ends_max: int = 3
     silence_ns: Duration = 3 * SECOND
+    # Nor are others kept waiting for one that needs as much as before, after so many generations
+    # and so long: whoever loses half of all symbols gets none of twenty once in a million times.
+    stuck_generations: int = 20
+    stuck_ns: Duration = 30 * SECOND
     # Nor is one that is not reached waited for so long when all others are done, or for so long
     # when there are no others.
     unreached_ns: Duration = 10 * SECOND
@@ -114,6 +118,25 @@ class PublisherSettings:
     # Of needs that are sent again as repair symbols: losses of repairs, and a margin.
     repair_margin: float = 1.2
     repair_threshold: float = 0.2
+
+
+class StreamOverflow(Enum):
+    """What becomes of a stream of which no more blocks may be open."""
+
+    # Its writer is told to wait.
+    BLOCK = auto()
+    # The oldest open block is given up.
+    DROP = auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSettings:
+    """How a stream is cut into blocks."""
+
+    block_symbols: int = 4_000
+    # A block takes no more so long after its first symbol.
+    flush_ns: Duration = 250 * MILLISECOND
+    overflow: StreamOverflow = StreamOverflow.BLOCK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +200,7 @@ class CastSettings:
     controller: ControllerSettings = ControllerSettings()
     head: HeadSettings = HeadSettings()
     publisher: PublisherSettings = PublisherSettings()
+    stream: StreamSettings = StreamSettings()
     rate: RateSettings = RateSettings()
     subscriber: SubscriberSettings = SubscriberSettings()
     literal: LiteralSettings = LiteralSettings()

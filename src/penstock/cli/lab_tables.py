@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
 
 import typer
 
-from penstock.cli.output import print_rows
+from penstock.cli.output import TABLE_COLUMNS_MAX, on_terminal, print_rows
 from penstock.lab.expectations import ExpectationResult, is_met
 from penstock.lab.result import MetricChange, Result
 from penstock.metrics.statistics import Estimate
@@ -20,6 +20,8 @@ _UNSURE: Final = "unsure"
 # More variants than this become rows.
 _COLUMNS_MAX: Final = 14
 _METRICS_SHOWN: Final = 6
+# What a table puts around a cell.
+_BORDER: Final = 3
 
 
 def show(result: Result, title: str, overrides: Sequence[str]) -> None:
@@ -39,6 +41,8 @@ def show(result: Result, title: str, overrides: Sequence[str]) -> None:
             [_verdict_row(verdict) for verdict in result.expect],
         )
         _show_remarks(result)
+        if overrides:
+            typer.echo("(goals are for the file as it is, without --set)")
 
 
 def _show_figures(result: Result) -> None:
@@ -49,7 +53,11 @@ def _show_figures(result: Result) -> None:
             (name, *(_estimate(figures.get(name)) for figures in result.variants.values()))
             for name in names
         ]
-        print_rows(("metric", *result.variants), rows)
+        for columns in _columns_that_fit(("metric", *result.variants), rows):
+            print_rows(
+                [("metric", *result.variants)[column] for column in columns],
+                [[row[column] for column in columns] for row in rows],
+            )
         return
     expected = list(dict.fromkeys(verdict.metric for verdict in result.expect)) or names
     shown = expected[:_METRICS_SHOWN]
@@ -63,6 +71,24 @@ def _show_figures(result: Result) -> None:
     )
     if len(shown) < len(names):
         typer.echo(f"({len(names)} metrics were measured: all are in the result file)")
+
+
+def _columns_that_fit(
+    headings: Sequence[str], rows: Sequence[Sequence[str]]
+) -> Iterator[list[int]]:
+    """The columns of each table: on a terminal as many variants as fit, and always the metric."""
+    if not on_terminal():
+        yield [*range(len(headings))]
+        return
+    widths = [max(map(len, texts)) + _BORDER for texts in zip(headings, *rows, strict=True)]
+    columns, width = [0], widths[0]
+    for column in range(1, len(headings)):
+        if len(columns) > 1 and width + widths[column] >= TABLE_COLUMNS_MAX:
+            yield columns
+            columns, width = [0], widths[0]
+        columns.append(column)
+        width += widths[column]
+    yield columns
 
 
 def _show_curves(result: Result) -> None:

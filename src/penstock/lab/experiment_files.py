@@ -138,7 +138,7 @@ def experiments_directory() -> Path:
 def catalogue() -> dict[str, ExperimentFile]:
     """All experiments by id, ordered by file name."""
     found: dict[str, ExperimentFile] = {}
-    for path in sorted(experiments_directory().glob("*.toml")):
+    for path in sorted(experiments_directory().glob("*.toml"), key=lambda path: path.stem):
         experiment_file = ExperimentFile(read_document(path, f"experiments/{path.name}"))
         found[experiment_file.experiment.id] = experiment_file
     return found
@@ -215,11 +215,14 @@ def _plain_text(message: str) -> str:
     if not message.startswith("Expected "):
         return message[:1].lower() + message[1:]
     expected, _, got = message.removeprefix("Expected ").partition(", got ")
-    return f"write {_in_words(expected)}" + (f", not {_in_words(got)}" if got else "")
+    # A number that is not whole stands in the message: that it is one need not be said.
+    is_said = not got or got == "float"
+    return f"write {_in_words(expected)}" + ("" if is_said else f", not {_in_words(got)}")
 
 
 def _in_words(types: str) -> str:
-    types = re.sub(r"\b(?:float|int)\b", "a number", types)
+    types = re.sub(r"\bint \| float\b|\bfloat \| int\b|\bfloat\b", "a number", types)
+    types = re.sub(r"\bint\b", "a whole number", types)
     types = re.sub(r"\bstr\b", "text", re.sub(r"\bobject\b", "a table", types))
     return re.sub(r"\barray\b", "a list", types.replace("|", "or"))
 

@@ -131,6 +131,14 @@ def test_without_the_slowest_s_report_the_rate_is_halved() -> None:
     assert (rates.slowest, rates.rate_bps) == (3, 625_000)
 
 
+def test_silence_alone_does_not_bring_it_below_eight_symbols_a_second() -> None:
+    rates, now = control(), T0
+    for _ in range(20):
+        now += SECOND
+        rates.wake(now)
+    assert rates.rate_bps == 8_000
+
+
 def test_four_long_round_trips_are_waited_for() -> None:
     rates = RateControl(RateSettings(), rate_max_bps=None, symbol_bytes=1_000)
     rates.begin(1, SECOND, T0)

@@ -54,3 +54,22 @@ def test_a_poll_of_an_earlier_round_is_late() -> None:
     each.asked(end(3, 0))
     each.asked(end(2, 0, is_poll=True))
     assert each.due(0) is None
+
+
+def test_a_false_round_far_ahead_does_not_silence_it() -> None:
+    each = reporter()
+    each.asked(end(3, 0))
+    each.asked(end(256, 1_000))
+    each.asked(end(4, 2_000))
+    question = each.due(20 * MILLISECOND)
+    assert question is not None
+    assert question.round == 4
+
+
+def test_who_missed_many_rounds_answers_the_next() -> None:
+    each = reporter()
+    each.asked(end(1, 0))
+    each.asked(end(90, 1_000))
+    question = each.due(20 * MILLISECOND)
+    assert question is not None
+    assert question.round == 90

@@ -98,9 +98,11 @@ def test_those_who_are_late_ask_half_way(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("loss.reported = 0.2", "loss = { reported = 0.2, path = 0.1 }", "set one of them 0"),
+        ("loss.reported = 0.2", "loss = { reported = 0.2, path = 0.1 }", "leave one out"),
         ("loss.reported = 0.2", "late = { share = 0.01 }", "0 of 5"),
         ("loss.reported = 0.2", "late = { share = 1 }", "5 of 5"),
+        ("loss.reported = 0.2", "failure = { after_s = 20 }", "let the relay die before"),
+        ("packets = 400", "packets = 1.5", "packets = 1.5: write a whole number$"),
         ("subscribers = 5", "subscribers = 0", "subscribers"),
         ("[measure]", "[channel]\nreceivers = 1\nrate = 1\n[measure]", "write one of them"),
         ("[measure]", "[clients.c]\ncount = 1\n[measure]", "leave clients out"),

@@ -180,7 +180,7 @@ def test_no_symbol_is_sealed_twice_under_one_key(
 
     Exactly repaired symbols go again under their own numbers, but in other generations.
     """
-    monkeypatch.setattr("penstock.bloomcast.publisher.publisher._GENERATION_MAX", generations)
+    monkeypatch.setattr("penstock.bloomcast.publisher.rounds._GENERATION_MAX", generations)
     path = tmp_path / "source"
     path.write_bytes(os.urandom(1_000_000))
     [directory] = made(tmp_path, 1)

@@ -219,7 +219,7 @@ def _parent_segment(network: CastNetwork) -> int:
 def without_symbol_checkers(swarm: CastSwarm) -> None:
     """They take false symbols for wrong ones."""
     for each in [*swarm.checkers]:
-        if each.name in ("identical bytes", "one crossing"):
+        if each.name in ("identical bytes", "identical blocks", "one crossing"):
             swarm.checkers.remove(each)
             swarm.network.watchers.remove(each)
 

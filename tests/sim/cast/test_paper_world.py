@@ -18,7 +18,14 @@ from penstock.sim.cast.paper_world import PaperWorld, run_paper_scene
 from penstock.trace.cast_words import CastKind, CastPart, Direction, Yardstick
 from tests.sim.cast.paper_totals import FEEDBACK, PaperTotals
 
-SMALL = PaperScene(seed=1, routers=60, subscribers=20, packets=2_000, reported_loss=0.1)
+SMALL = PaperScene(
+    seed=1,
+    routers=60,
+    subscribers=20,
+    packets=2_000,
+    stream_block_packets=600,
+    reported_loss=0.1,
+)
 PROTOCOLS = list(PaperProtocol)
 
 

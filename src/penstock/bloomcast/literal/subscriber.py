@@ -34,7 +34,7 @@ from penstock.kernel.seeds import Seeds
 from penstock.kernel.timers import Timers
 from penstock.wire.frames.cast.base import MANIFEST_BLOCK, Item
 from penstock.wire.frames.cast.header import Header
-from penstock.wire.frames.cast.membership import Subscribe, Unsubscribe
+from penstock.wire.frames.cast.membership import ObjectKind, Subscribe, Unsubscribe
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.transfer import First, Stop
@@ -61,6 +61,7 @@ class LiteralSubscriber:
         rate: RateSettings,  # noqa: ARG002
         seeds: Seeds,  # noqa: ARG002
         send: SendBack,  # noqa: ARG002
+        kind: ObjectKind = ObjectKind.FILE,  # noqa: ARG002
         held: Held | None = None,  # noqa: ARG002
         now: Instant,
     ) -> None:

@@ -17,7 +17,7 @@ from penstock.wire.frames.cast.header import Flag, Header
 from penstock.wire.frames.cast.plan import SegmentFilter
 from penstock.wire.frames.cast.rate import RateInForce
 from penstock.wire.frames.cast.symbols import Symbols
-from penstock.wire.frames.cast.transfer import End, First, RepairChoice, Stop
+from penstock.wire.frames.cast.transfer import ClosedBlock, End, First, RepairChoice, Stop
 from penstock.wire.quantise import hold_100us
 
 _NO_FLAGS: Final = Flag(0)
@@ -31,10 +31,29 @@ class Announcements:
         self._offer: Final = offer
         self._repair: Final = repair
         self.epoch = offer.epoch
+        # Of FIRST, RATE and STOP; a stream's are always of generation 0.
         self.generation = 0
+        # Of FIRST: how many blocks there are, of how many symbols at most.
+        self.blocks = len(offer.block_symbols)
+        self.block_symbols = max(offer.block_symbols, default=0)
+        # Of END.
+        self.first_block = 0
+        # When FIRST or RATE was said to all last. Relays pass these on to every end of theirs, but
+        # END and symbols only to those whom they are for.
+        self.told_all_at: Instant = 0
+        self.last_block = max(0, self.blocks - 1)
 
-    def first(self, ends: list[int] | None, now: Instant) -> None:
-        """FIRST: what is sent, and the way back."""
+    def first(self, ends: list[int] | None, now: Instant, *, is_poll: bool = False) -> None:
+        """FIRST: what is sent, and the way back; of a stream, where to begin."""
+        if ends is None:
+            self._first(None, self.first_block, now, is_poll=is_poll)
+            return
+        for begins, those in self._head.begins_of(ends).items():
+            self._first(those, max(begins, self.first_block), now)
+
+    def _first(
+        self, ends: list[int] | None, begins: int, now: Instant, *, is_poll: bool = False
+    ) -> None:
         offer, hold_ns = self._offer, self._head.hold_ns()
         first = First(
             up_choice=0,
@@ -46,8 +65,8 @@ class Announcements:
             repair=self._repair,
             length_bytes=offer.length_bytes,
             symbol_bytes=offer.symbol_bytes,
-            blocks=len(offer.block_symbols),
-            block_symbols=max(offer.block_symbols, default=0),
+            blocks=self.blocks,
+            block_symbols=self.block_symbols,
             manifest_bytes=offer.manifest_bytes,
             hold_100us=0,
         )
@@ -55,28 +74,48 @@ class Announcements:
         def make(segment: SegmentFilter) -> CastBody:
             return with_way_back(first, segment, hold_ns)
 
-        header = self._header(now)
+        header = self._header(now, block=begins, flags=Flag.POLL if is_poll else _NO_FLAGS)
         if ends is None:
+            self.told_all_at = now
             self._head.send_all(header, make)
         else:
             self._head.send_to(ends, header, make)
 
-    def end(self, ends: list[int] | None, now: Instant, *, is_poll: bool = False) -> None:
+    def end(
+        self,
+        ends: list[int] | None,
+        now: Instant,
+        *,
+        generation: int,
+        block: int = 0,
+        closed: tuple[ClosedBlock, ...] = (),
+        is_poll: bool = False,
+    ) -> None:
         """END: say what is missing; with `is_poll`, at once."""
         body = End(
-            first_block=0,
-            last_block=max(0, len(self._offer.block_symbols) - 1),
+            first_block=self.first_block,
+            last_block=self.last_block,
             hold_100us=hold_100us(self._head.hold_ns()),
+            closed=closed,
         )
-        self._say(body, ends, self._header(now, flags=Flag.POLL if is_poll else _NO_FLAGS))
+        flags = Flag.POLL if is_poll else _NO_FLAGS
+        self._say(body, ends, self._header(now, generation=generation, block=block, flags=flags))
 
-    def stop(self, ends: list[int] | None, now: Instant, reason: str = "") -> None:
+    def stop(
+        self,
+        ends: list[int] | None,
+        now: Instant,
+        *,
+        done: int = 0,
+        block: int = 0,
+        reason: str = "",
+    ) -> None:
         """STOP: it is over; with a reason, for those whom it concerns."""
-        done = 0 if reason else self._head.ends.counts()[0]
-        self._say(Stop(reason=reason, done=done), ends, self._header(now))
+        self._say(Stop(reason=reason, done=done), ends, self._header(now, block=block))
 
     def rate(self, body: RateInForce, now: Instant) -> None:
         """RATE on its way down."""
+        self.told_all_at = now
         self._say(body, None, self._header(now))
 
     def symbols(self, train: Train, now: Instant) -> None:
@@ -84,6 +123,7 @@ class Announcements:
         flags = Flag.REPAIR if train.is_repair else _NO_FLAGS
         header = self._header(
             now,
+            generation=train.generation,
             block=train.block,
             symbol=train.numbers[0],
             flags=flags | Flag.PLAIN if self._offer.is_plain else flags,
@@ -103,14 +143,20 @@ class Announcements:
             self._head.send_to(ends, header, make, has_origin=has_origin)
 
     def _header(
-        self, now: Instant, *, block: int = 0, symbol: int = 0, flags: Flag = _NO_FLAGS
+        self,
+        now: Instant,
+        *,
+        generation: int | None = None,
+        block: int = 0,
+        symbol: int = 0,
+        flags: Flag = _NO_FLAGS,
     ) -> Header:
         return Header(
             ttl=0,
             choice=0,
             links=0,
             flags=flags,
-            generation=self.generation,
+            generation=self.generation if generation is None else generation,
             block=block,
             symbol=symbol,
             stamp_us=stamp(now),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
+from penstock.bloomcast.segment.question import Question
 from penstock.bloomcast.segment.segment_head import SegmentHead
 from penstock.kernel.interval_set import IntervalSet
 from penstock.wire.frames.cast.transfer import RepairChoice
@@ -13,10 +14,15 @@ from penstock.wire.frames.cast.transfer import RepairChoice
 class Train(NamedTuple):
     """Symbols to send together; `ends` is None for all."""
 
+    generation: int
     block: int
     numbers: tuple[int, ...]
-    is_repair: bool
     ends: tuple[int, ...] | None
+
+    @property
+    def is_repair(self) -> bool:
+        """Whether it is sent again, or in place of something else."""
+        return self.generation > 0
 
 
 class Generation(Protocol):
@@ -46,7 +52,7 @@ class SourceSymbols:
                 return None
             (self._block, self._symbols), self._next = following, 0
         start, self._next = self._next, min(self._next + symbols_max, self._symbols)
-        return Train(self._block, tuple(range(start, self._next)), False, ends)
+        return Train(0, self._block, tuple(range(start, self._next)), ends)
 
 
 class FreshSymbols:
@@ -67,14 +73,14 @@ class Repairs:
 
     def __init__(
         self,
-        head: SegmentHead,
+        question: Question,
         fresh: FreshSymbols,
         *,
         blocks: Mapping[int, int],
         choice: RepairChoice,
         generation: int,
     ) -> None:
-        self._head: Final = head
+        self._question: Final = question
         self._fresh: Final = fresh
         self._symbols: Final = blocks
         self._choice: Final = choice
@@ -89,7 +95,7 @@ class Repairs:
 
     def look_again(self) -> None:
         """The needs have changed: a late report."""
-        self._blocks[:] = reversed(self._head.rounds.blocks(self._generation))
+        self._blocks[:] = reversed(self._question.rounds.blocks(self._generation))
 
     def next_train(self, symbols_max: int) -> Train | None:
         """The next train."""
@@ -101,7 +107,7 @@ class Repairs:
 
     def _cut(self, block: int, symbols_max: int) -> bool:
         """Makes trains of what is to be sent next of a block; False if that is nothing."""
-        exact = self._head.targets.exact(
+        exact = self._question.targets.exact(
             self._generation, block, self._symbols[block], self._choice
         )
         numbers = self._unsent(block, exact.ranges, symbols_max)
@@ -109,7 +115,7 @@ class Repairs:
             self._cut_exactly(block, numbers)
             return True
         sent = self._sent.get(block, 0)
-        target = 0 if exact.is_all else self._head.targets.target(self._generation, block)
+        target = 0 if exact.is_all else self._question.targets.target(self._generation, block)
         if sent >= target:
             return False
         self._cut_coded(block, sent, min(sent + symbols_max, target))
@@ -130,15 +136,15 @@ class Repairs:
         """Only who lacks them is sent them."""
         for number in numbers:
             self._sent_exactly[block].add(number, number + 1)
-        pieces = self._head.targets.split_exact(self._generation, block, numbers)
+        pieces = self._question.targets.split_exact(self._generation, block, numbers)
         for piece in reversed(pieces):
-            self._ready.append(Train(block, piece.numbers, True, piece.ends))
+            self._ready.append(Train(self._generation, block, piece.numbers, piece.ends))
 
     def _cut_coded(self, block: int, start: int, stop: int) -> None:
         """Fewer ends need the later ones."""
         self._sent[block] = stop
         numbers = self._fresh.take(block, stop - start)
-        pieces = self._head.targets.split(self._generation, block, start, stop)
+        pieces = self._question.targets.split(self._generation, block, start, stop)
         for piece in reversed(pieces):
             part = numbers[piece.start - start : piece.stop - start]
-            self._ready.append(Train(block, part, True, piece.ends))
+            self._ready.append(Train(self._generation, block, part, piece.ends))

@@ -1,7 +1,6 @@
 """The publisher of one transfer.
 
-Waits for its plan, opens with FIRST, sends generation 0, asks with END what is missing, and repairs
-in further generations until all are done.
+Waits for its plan, opens with FIRST, sends what its contents are, and stops when all are done.
 """
 
 from __future__ import annotations
@@ -14,31 +13,31 @@ from penstock.bloomcast.facts import EpochBegan, Offer, TransferBegan, TransferF
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.publisher.advertisement import advertisement
 from penstock.bloomcast.publisher.announcements import Announcements
-from penstock.bloomcast.publisher.generation import (
-    FreshSymbols,
-    Generation,
-    Repairs,
-    SourceSymbols,
-)
+from penstock.bloomcast.publisher.contents import Contents, Session
+from penstock.bloomcast.publisher.file_contents import FileContents
 from penstock.bloomcast.publisher.outcome import Outcome
 from penstock.bloomcast.publisher.pacing import Pacing
 from penstock.bloomcast.publisher.rate_control import RateControl
+from penstock.bloomcast.publisher.silence_watch import Silence, SilenceWatch
+from penstock.bloomcast.publisher.stream_contents import StreamContents
+from penstock.bloomcast.publisher.unreached import Unreached
 from penstock.bloomcast.segment.head_plan import PlanPages
-from penstock.bloomcast.segment.segment_head import Forward, SegmentHead, round_of
+from penstock.bloomcast.segment.segment_head import Forward, SegmentHead
 from penstock.bloomcast.settings import CastSettings
 from penstock.bloomcast.stamps import stamp
 from penstock.kernel.instant import SECOND, Duration, Instant, earliest
 from penstock.kernel.timers import Timers
-from penstock.wire.frames.cast.base import MANIFEST_BLOCK, CastBody
+from penstock.wire.frames.cast.base import CastBody
 from penstock.wire.frames.cast.header import Header
-from penstock.wire.frames.cast.membership import Unsubscribe
+from penstock.wire.frames.cast.membership import ObjectKind, Unsubscribe
 from penstock.wire.frames.cast.plan import Start
 from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.transfer import FirstRequest
 
-_GENERATION_MAX: Final = 255
-_DOUBLINGS_MAX: Final = 16
+# A receiver that waits, or is done, hears nothing of what is sent to others: it gives up unless one
+# of so many signs of life arrives.
+_SIGNS_OF_LIFE: Final = 4
 
 
 class Phase(Enum):
@@ -54,13 +53,17 @@ class Phase(Enum):
 class _Timer(Enum):
     """What a publisher waits for."""
 
-    # The next copy of FIRST, END or STOP.
+    # The next copy of FIRST or STOP.
     COPY = auto()
     TRAIN = auto()
-    # Reports are waited for no longer.
-    COLLECTED = auto()
+    # Answers to FIRST are waited for no longer.
+    OPENED = auto()
     # Those who have not answered are asked again.
     REMIND = auto()
+    # Whether anybody was heard meanwhile.
+    WATCH = auto()
+    # Who is not sent anything is to know that it goes on.
+    ALIVE = auto()
     # The offer is repeated.
     ADVERTISE = auto()
     # Nobody has missed STOP.
@@ -84,6 +87,7 @@ class Publisher:
         self._out: Final = out
         self._settings: Final = settings.publisher
         self._head_settings: Final = settings.head
+        self._alive_ns: Final[Duration] = settings.subscriber.silence_ns // _SIGNS_OF_LIFE
         self.head: Final = SegmentHead(out, offer.item, settings=settings, forward=forward)
         self._pages: Final = PlanPages()
         self._rate: Final = RateControl(
@@ -95,23 +99,27 @@ class Publisher:
         self._pacing: Final = Pacing(self._rate.rate_bps)
         # Left behind, as they bear less than the minimum.
         self._slow: Final[dict[int, None]] = {}
-        # Source symbols by block, in the order of sending.
-        self._blocks: Final[dict[int, int]] = {}
-        if offer.manifest_symbols:
-            self._blocks[MANIFEST_BLOCK] = offer.manifest_symbols
-        self._blocks.update(enumerate(offer.block_symbols))
-        self.head.symbols_of = lambda block: self._blocks.get(block, 0)
-        self._fresh: Final = FreshSymbols(self._blocks)
         self._say: Final = Announcements(self.head, offer, settings.publisher.repair)
+        is_stream = offer.kind is ObjectKind.STREAM
+        session = Session(
+            self.head,
+            self._say,
+            self._pacing,
+            Unreached(self.head, settings.head, is_of_stream=is_stream),
+            settings,
+        )
+        # What its application writes; None: a file is there from the beginning.
+        self._stream: Final = StreamContents(out, offer, session) if is_stream else None
+        self._contents: Final[Contents] = self._stream or FileContents(offer, session)
+        # When symbols of generation 0 were sent last.
+        self._data_at: Instant = 0
+        self._watch: Final = SilenceWatch(settings.head)
         self._timers: Final[Timers[_Timer]] = Timers()
-        self._trains: Generation | None = None
         self._copies_left = 0
         self._remind_ns: Duration = 0
-        # Generations in a row that had nothing to send, while not all were done.
-        self._idle = 0
-        # Since when all are done but those that nobody can reach.
-        self._missed_since: Instant | None = None
         self.outcome: Final = Outcome(out)
+        # Why it has ended before all were done.
+        self._reason = ""
         self.phase = Phase.WAITING
         # Nothing more is to be said.
         self.is_gone = False
@@ -125,10 +133,39 @@ class Publisher:
             self._timers.set(_Timer.ADVERTISE, now + self._settings.advertise_ns)
         else:
             # A controller that has restarted is to plan when it knows all of them again.
-            _done, receivers = self.head.ends.counts()
+            _done, receivers = self._contents.counts()
         node = self._out.node
         body = advertisement(offer, publisher=node, epoch=self._say.epoch, receivers=receivers)
         self._send_up(body, now)
+
+    # The writer of a stream.
+
+    def write(self, symbols: int, now: Instant) -> int:
+        """Takes symbols as they come; returns for how many of them there is room."""
+        assert self._stream is not None, self.offer.item
+        taken = self._stream.write(symbols, now)
+        self._follow(now)
+        return taken
+
+    def closed(self, block: int, digest: bytes, now: Instant) -> None:
+        """The hash of a block that was filled."""
+        if self._stream is not None:
+            self._stream.closed(block, digest)
+            self._follow(now)
+
+    def finish(self, now: Instant) -> None:
+        """Nothing more will be written."""
+        assert self._stream is not None, self.offer.item
+        self._stream.finish()
+        self._follow(now)
+
+    def withdraw(self, reason: str, now: Instant) -> None:
+        """Ends before all are done: receivers are told why, and keep what they have."""
+        if self.phase is not Phase.STOPPED:
+            self._reason = reason
+            self._stop(now)
+
+    # The controller.
 
     def on_unanswered(self, now: Instant) -> None:
         """ADVERTISE was not answered."""
@@ -147,35 +184,37 @@ class Publisher:
                 self._out.tell(TransferBegan(self.offer.item))
                 self._open(now)
         elif came:
+            self._watch.heard()
             self._say.first(came, now)
-            if self.phase is Phase.COLLECTING:
-                self._say.end(came, now)
+            if self.phase is Phase.SENDING:
+                self._contents.came(came, now)
 
     def on_report(self, header: Header, report: Report, now: Instant) -> None:
         """An end says what it needs."""
         if self.phase is Phase.STOPPED:
             # It has missed STOP.
-            self._say.stop([report.child], now)
+            self._say_stop([report.child], now)
             return
+        self._watch.answered()
         if not self.head.on_report(header, report, now):
             return
-        round_ = round_of(header)
-        if self.phase is Phase.SENDING and isinstance(self._trains, Repairs):
-            if round_ == self._say.generation:
-                self._trains.look_again()
-                self._cut_idling_short(now)
-        elif round_ == self.head.rounds.latest and self.head.is_complete(round_):
-            self._collected(now)
+        if self.phase is Phase.OPENING:
+            self._open_if_answered(now)
+        elif self.phase is Phase.SENDING:
+            self._contents.on_report(header, now)
+            self._follow(now)
 
     def on_first_request(self, request: FirstRequest, now: Instant) -> None:
         """An end has missed FIRST."""
         if self.phase is not Phase.WAITING:
+            self._watch.answered()
             self._say.first([request.child], now)
 
     def on_rate(self, header: Header, report: AllowedRate, now: Instant) -> None:
         """A receiver says what rate it allows."""
         if header.generation or not self._is_controlled:
             return
+        self._watch.heard()
         child = report.child
         if child in self._slow or self._rate.is_slow(report, now):
             self._leave_behind(child, now)
@@ -184,7 +223,8 @@ class Publisher:
 
     def wake(self, now: Instant) -> None:
         """Sends what is due."""
-        self._say_rate(self._rate.wake(now), now)
+        has_sent = self._stream is None or self._data_at > self._rate.followed_at
+        self._say_rate(self._rate.wake(now, has_sent=has_sent), now)
         for timer in self._timers.due(now):
             if timer is _Timer.COPY:
                 self._send_copy(now)
@@ -192,129 +232,115 @@ class Publisher:
                 self._send_train(now)
             elif timer is _Timer.REMIND:
                 self._remind(now)
+            elif timer is _Timer.WATCH:
+                self._look_for_silence(now)
+            elif timer is _Timer.ALIVE:
+                self._say_alive(now)
             elif timer is _Timer.ADVERTISE:
                 self.advertise(now)
             elif timer is _Timer.GONE:
                 self.outcome.tell()
                 self.is_gone = True
-            else:
-                self._collected(now)
+            elif self.phase is Phase.OPENING:
+                self._begin(now)
+        if self.phase is Phase.SENDING:
+            self._contents.wake(now)
+            self._follow(now)
 
     def next_wakeup(self) -> Instant | None:
         """When something is due."""
-        return earliest(self._timers.next_wakeup(), self._rate.next_wakeup())
+        contents_at = self._contents.next_wakeup() if self.phase is Phase.SENDING else None
+        return earliest(self._timers.next_wakeup(), contents_at, self._rate.next_wakeup())
 
     # Phases.
 
     def _open(self, now: Instant) -> None:
         self.phase = Phase.OPENING
-        self.head.open_round(0, stamp(now), now)
+        question = self.head.questions.opening
+        question.open_round(0, stamp(now), now)
         self._begin_copies(now)
+        patience_ns = question.patience_ns(self.head.hold_ns())
+        self._timers.set(_Timer.OPENED, now + patience_ns)
 
-    def _collected(self, now: Instant) -> None:
-        """All have reported, or the time is up."""
-        self._timers.cancel(_Timer.COLLECTED)
-        if self.phase is Phase.OPENING:
-            self._begin(SourceSymbols(self._blocks, self.head), now)
-            self._begin_rate(now)
-            self._remind_ns = self._head_settings.remind_ns
-            self._timers.set(_Timer.REMIND, now + self._remind_ns)
+    def _open_if_answered(self, now: Instant) -> None:
+        if self.head.questions.opening.is_complete(0):
+            self._begin(now)
+
+    def _begin(self, now: Instant) -> None:
+        """All have answered FIRST, or the time is up."""
+        self._timers.cancel(_Timer.OPENED)
+        self.phase = Phase.SENDING
+        self._contents.begin(now)
+        self._follow(now)
+        self._begin_rate(now)
+        self._remind_ns = self._head_settings.remind_ns
+        self._timers.set(_Timer.REMIND, now + self._remind_ns)
+        self._watch.heard()
+        self._timers.set(_Timer.WATCH, now + self._watch.interval_ns)
+        self._timers.set(_Timer.ALIVE, now + self._alive_ns)
+
+    def _follow(self, now: Instant) -> None:
+        """Does what follows from how far the contents are."""
+        if self.phase is not Phase.SENDING:
             return
-        if self.phase is not Phase.COLLECTING:
-            return
-        self._timers.cancel(_Timer.COPY)
-        round_ = self._say.generation + 1
-        if self._is_over(round_, now):
+        if not self._contents.is_unasked:
+            # Whoever does not answer END is sent FIRST again, too.
+            self._timers.cancel(_Timer.COPY)
+            self._timers.cancel(_Timer.REMIND)
+        if self._contents.is_over:
             self._stop(now)
-            return
-        if self._say.generation == _GENERATION_MAX:
+        elif self._contents.is_spent:
             self._begin_epoch(now)
-            return
-        self._say.generation = round_
-        needs_some = bool(self.head.rounds.blocks(round_))
-        self._idle = 0 if needs_some else self._idle + 1
-        repairs = Repairs(
-            self.head,
-            self._fresh,
-            blocks=self._blocks,
-            choice=self._settings.repair,
-            generation=self._say.generation,
-        )
-        self._begin(repairs, now)
-
-    def _is_over(self, round_: int, now: Instant) -> bool:
-        """Whether all are done, but for those that could not be reached for long."""
-        ends = self.head.ends
-        done, total = ends.counts()
-        if done < total or not self.head.is_complete(round_):
-            self._missed_since = None
-            return False
-        if not self.head.left_out and (len(ends) or not ends.failed):
-            return True
-        if self._missed_since is None:
-            self._missed_since = now
-        settings = self._head_settings
-        patience_ns = settings.silence_ns if len(ends) else settings.unreached_ns
-        return now - self._missed_since >= patience_ns
+        elif self._contents.is_sending and _Timer.TRAIN not in self._timers:
+            self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
 
     def _begin_epoch(self, now: Instant) -> None:
         """There are no more generations: begins again, with what is still needed."""
         self._say.epoch = self._say.epoch + 1 & 0xFFFF_FFFF
-        self._say.generation = 0
+        self._contents.begin_epoch()
         self.head.begin_epoch()
         self._out.tell(EpochBegan(self.offer.item, self._say.epoch))
         self._open(now)
 
-    def _begin(self, trains: Generation, now: Instant) -> None:
-        self.phase = Phase.SENDING
-        self._trains = trains
-        at = self._pacing.next_at(now)
-        if self._idle:
-            # They decode, or cannot be reached: asking at once would use up all generations.
-            settings = self._settings
-            doublings = min(self._idle - 1, _DOUBLINGS_MAX)
-            at = max(at, now + min(settings.idle_ns << doublings, settings.idle_max_ns))
-        self._timers.set(_Timer.TRAIN, at)
-
-    def _cut_idling_short(self, now: Instant) -> None:
-        """A late report says that there is something to do, or nothing any more."""
-        if self._idle:
-            if self._is_over(self._say.generation, now):
-                self._stop(now)
-            elif self.head.rounds.blocks(self._say.generation):
-                self._idle = 0
-                self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
-
     def _remind(self, now: Instant) -> None:
-        """Without FIRST all of generation 0 is lost on an end, and no report finds its way."""
-        is_collecting = self.phase is Phase.COLLECTING
-        if not is_collecting and (self.phase is not Phase.SENDING or self._say.generation):
+        """Without FIRST all of generation 0 is lost on an end."""
+        if self.phase is not Phase.SENDING or not self._contents.is_unasked:
             return
-        silent = self.head.unanswered(self.head.rounds.latest)
+        silent = self.head.questions.opening.unanswered(0)
         if silent:
             self._say.first(silent, now)
-            if is_collecting:
-                polled = self._poll(now)
-                self._say.end([node for node in silent if node not in polled], now)
             self._remind_ns = min(2 * self._remind_ns, self._head_settings.remind_max_ns)
         self._timers.set(_Timer.REMIND, now + self._remind_ns)
 
-    def _poll(self, now: Instant) -> list[int]:
-        """The last chance of those who are about to be given up; returns who they are."""
-        ends = self.head.nearly_lost(self.head.rounds.latest)
-        if ends:
-            self._say.end(ends, now, is_poll=True)
-        return ends
+    def _say_alive(self, now: Instant) -> None:
+        """FIRST to all, when they have heard nothing else for long."""
+        if self._say.told_all_at + self._alive_ns <= now:
+            self._say.first(None, now)
+        self._timers.set(_Timer.ALIVE, self._say.told_all_at + self._alive_ns)
+
+    def _look_for_silence(self, now: Instant) -> None:
+        """Symbols that nobody gets are not sent for ever."""
+        if self.phase is not Phase.SENDING or not self._rate.is_running:
+            return
+        self._timers.set(_Timer.WATCH, now + self._watch.interval_ns)
+        silence = self._watch.look()
+        if silence is Silence.ASK:
+            self._say.first(None, now, is_poll=True)
+        elif silence is Silence.NOBODY:
+            self.head.questions.opening.give_up_all()
+            self._stop(now)
 
     def _send_train(self, now: Instant) -> None:
-        assert self._trains is not None
-        train = self._trains.next_train(self._train_symbols())
-        if train is None:
-            self._end(now)
-            return
-        self._say.symbols(train, now)
-        self._pacing.sent(len(train.numbers) * self.offer.symbol_bytes, now)
-        self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
+        train = self._contents.next_train(self._train_symbols(), now)
+        if train is not None:
+            self._say.symbols(train, now)
+            self._pacing.sent(len(train.numbers) * self.offer.symbol_bytes, now)
+            if not train.is_repair:
+                self._data_at = now
+                self._watch.sent(len(train.numbers))
+        elif self._stream is None and not self._contents.is_unasked:
+            self._end_rate(now)
+        self._follow(now)
 
     def _train_symbols(self) -> int:
         """A train is one burst: it must not fill a queue that the rate would not."""
@@ -324,34 +350,22 @@ class Publisher:
         size_bytes = self._rate.rate_bps * settings.train_ns // SECOND
         return max(1, min(size_bytes // self.offer.symbol_bytes, settings.train_symbols))
 
-    def _end(self, now: Instant) -> None:
-        self.phase = Phase.COLLECTING
-        self._rate.end(now)
-        self._pacing.rate_bps = self._rate.rate_bps
-        self._trains = None
-        silent = self.head.note_silence(self._say.generation, now)
-        if silent:
-            self._say.first(silent, now)
-        self.head.open_round(self._say.generation + 1, stamp(now), now)
-        if self.head.is_complete(self._say.generation + 1):
-            self._collected(now)
-        else:
-            self._begin_copies(now)
-            self._poll(now)
-            self._remind_ns = max(self.head.hold_ns(), self._head_settings.remind_ns)
-            self._timers.set(_Timer.REMIND, now + self._remind_ns)
-
     def _stop(self, now: Instant) -> None:
         self.phase = Phase.STOPPED
         for timer in _Timer:
             self._timers.cancel(timer)
         self._timers.set(_Timer.GONE, now + self._head_settings.linger_ns)
         self._begin_copies(now)
-        done, _total = self.head.ends.counts()
+        done, _total = self._contents.counts()
         others = dict.fromkeys([*self.head.ends.all_failed(), *self.head.left_out])
         failed = tuple({**self._slow, **others})
         finished = TransferFinished(self.offer.item, done, failed)
         self._send_up(self.outcome.end(finished), now)
+
+    def _say_stop(self, ends: list[int] | None, now: Instant) -> None:
+        done, _total = self._contents.counts()
+        block = self._contents.end_block
+        self._say.stop(ends, now, done=done, block=block, reason=self._reason)
 
     # The rate.
 
@@ -360,6 +374,10 @@ class Publisher:
             return
         farthest = max(self.head.ends, key=lambda end: end.round_trip_ns or 0)
         self._say_rate(self._rate.begin(farthest.node, farthest.round_trip_ns, now), now)
+
+    def _end_rate(self, now: Instant) -> None:
+        self._rate.end(now)
+        self._pacing.rate_bps = self._rate.rate_bps
 
     def _say_rate(self, body: RateInForce | None, now: Instant) -> None:
         if body is not None:
@@ -378,19 +396,15 @@ class Publisher:
     # Frames.
 
     def _begin_copies(self, now: Instant) -> None:
-        """FIRST, END or STOP, several times; the reports to it are waited for from the first."""
+        """FIRST or STOP, several times."""
         self._copies_left = self._settings.copies
         self._send_copy(now)
-        if self.phase is not Phase.STOPPED:
-            self._timers.set(_Timer.COLLECTED, now + self.head.patience_ns())
 
     def _send_copy(self, now: Instant) -> None:
         self._copies_left -= 1
         if self._copies_left:
             self._timers.set(_Timer.COPY, now + self.head.ends.round_trip_ns() // 2)
-        if self.phase is Phase.OPENING or self.phase is Phase.SENDING:
-            self._say.first(None, now)
-        elif self.phase is Phase.COLLECTING:
-            self._say.end(self.head.asked(), now)
+        if self.phase is Phase.STOPPED:
+            self._say_stop(None, now)
         else:
-            self._say.stop(None, now)
+            self._say.first(None, now)

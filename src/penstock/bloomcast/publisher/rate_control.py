@@ -5,8 +5,8 @@
 2. A receiver that allows less than the rate in force becomes the slowest. Its round trip is
    measured here by the stamp that it echoes, so the equation is computed again with that.
 3. The rate grows by a tenth of what arrives at the slowest, or one symbol, in a round trip.
-4. Without a report of the slowest for four round trips the rate is halved, and whoever answers
-   first is the slowest.
+4. Without a report of the slowest for four round trips the rate is halved, though not below eight
+   symbols a second, and whoever answers first is the slowest.
 5. It is never below `rate_min_bps`, if there is one: a receiver that allows less, and does not get
    what is sent, is slow, and goes after a while.
 
@@ -36,6 +36,8 @@ _SMOOTHING_SLOWEST: Final = 0.75
 _SMOOTHING: Final = 0.5
 _GROWTH: Final = 1.1
 _SILENT_ROUND_TRIPS: Final = 4
+# In the ten seconds that silence is borne, somebody must get some of them though most are lost.
+_SYMBOLS_A_SECOND_MIN: Final = 8
 # A receiver that gets less of what is sent has no way to the publisher that bears the rate.
 _ENOUGH: Final = 0.75
 
@@ -67,6 +69,8 @@ class RateControl:
         self._answered_at: Instant = 0
         self._told: Final[BoundedDict[int, None]] = BoundedDict(_RECEIVERS_MAX)
         self._silent_at: Instant | None = None
+        # When the slowest was heard last, or was named.
+        self.followed_at: Instant = 0
         self._round_trips_ns: Final[BoundedDict[int, float]] = BoundedDict(
             _RECEIVERS_MAX, recent=True
         )
@@ -83,6 +87,11 @@ class RateControl:
         return self._silent_at
 
     # Generation 0.
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has begun, and is not over."""
+        return self._silent_at is not None
 
     def begin(self, slowest: int, round_trip_ns: Duration | None, now: Instant) -> RateInForce:
         """It begins; the slowest is the farthest, as nothing else is known."""
@@ -134,12 +143,16 @@ class RateControl:
             self._answered_at = now
         return self._in_force(child)
 
-    def wake(self, now: Instant) -> RateInForce | None:
-        """Halves the rate when nothing is heard of the slowest."""
+    def wake(self, now: Instant, *, has_sent: bool = True) -> RateInForce | None:
+        """Halves the rate when nothing is heard of the slowest, though something was sent."""
         if self._silent_at is None or self._silent_at > now:
             return None
+        if not has_sent:
+            self._follow(self.slowest, self._allowed_by_slowest_bps, now)
+            return None
         self._account(now)
-        self._set(self._rate_bps / 2)
+        least_bps = min(self._rate_bps, _SYMBOLS_A_SECOND_MIN * self._symbol_bytes)
+        self._set(max(self._rate_bps / 2, least_bps))
         self._follow(0, _RATE_MAX, now)
         return self._in_force(0)
 
@@ -220,7 +233,7 @@ class RateControl:
             round(_SILENT_ROUND_TRIPS * self._round_trip_ns(self.slowest)),
             self._settings.silence_min_ns,
         )
-        self._silent_at = now + silent_ns
+        self.followed_at, self._silent_at = now, now + silent_ns
 
     def _in_force(self, child: int) -> RateInForce:
         self._told[child] = None

@@ -12,27 +12,28 @@ import msgspec
 
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.router.rate_merge import RateMerge
+from penstock.bloomcast.router.relay_question import RelayQuestion, WayUp
 from penstock.bloomcast.router.repair_forwarding import RepairForwarding
 from penstock.bloomcast.segment.head_plan import PlanPages
-from penstock.bloomcast.segment.missing import Missing, exact_max
-from penstock.bloomcast.segment.report_parts import report_parts
-from penstock.bloomcast.segment.segment_head import Forward, SegmentHead, round_of, with_way_back
+from penstock.bloomcast.segment.question import Question, round_of
+from penstock.bloomcast.segment.questions import OPENING
+from penstock.bloomcast.segment.segment_head import Forward, SegmentHead, with_way_back
+from penstock.bloomcast.segment.stream_shape import StreamShape
 from penstock.bloomcast.settings import CastSettings
-from penstock.bloomcast.stamps import held
 from penstock.bloomcast.subscriber.object_shape import ObjectShape
 from penstock.bloomcast.subscriber.way_back import is_later
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import PeerError
-from penstock.kernel.instant import Duration, Instant, earliest
+from penstock.kernel.instant import Instant, earliest
 from penstock.wire.frames.cast.base import Item, Origin
 from penstock.wire.frames.cast.header import Flag, Header
+from penstock.wire.frames.cast.membership import ObjectKind
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.plan import RelayConfig, SegmentFilter
 from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.symbols import Symbols
 from penstock.wire.frames.cast.transfer import End, First, FirstRequest, Stop
-from penstock.wire.quantise import hold_100us
 
 _PAST_EPOCHS_MAX: Final = 16
 
@@ -43,36 +44,37 @@ class RelayPoint:
     def __init__(
         self, out: Outbox, item: Item, *, settings: CastSettings, forward: Forward
     ) -> None:
-        self._out: Final = out
-        self._item: Final = item
         self._settings: Final = settings
-        self._forward: Final = forward
+        self._way: Final = WayUp(out, item, forward)
         self._pages: Final = PlanPages()
         self.head: Final = SegmentHead(out, item, settings=settings, forward=forward)
         self._repairs: Final = RepairForwarding(self.head)
         self._rates: Final = RateMerge(settings.rate, out.node)
-        self.parent_segment = -1
-        self._first: First | None = None
+        self._opening: Final = self._relayed(self.head.questions.opening)
+        # Of a stream, by block.
+        self._of_blocks: Final[dict[int, RelayQuestion]] = {}
+        # Of a stream, the first block that is not over, and what is known of others.
+        self._first_block = 0
+        self._shape: StreamShape | None = None
         # Of publishers that have begun again since.
         self._past_epochs: Final[BoundedDict[int, None]] = BoundedDict(_PAST_EPOCHS_MAX)
-        # The frame that opened the round, and when it came.
-        self._opening: Header | None = None
         # The first FIRST: what its sender has sent before belongs to another transfer.
         self._opened_by: Origin | None = None
-        # The END among them.
-        self._end: End | None = None
-        self._opened_at: Instant = 0
-        # When to report, whoever is missing; None: it has been done.
-        self._report_at: Instant | None = None
-        self._reported_at: Instant = 0
-        # When those who have not answered are asked again, and how long after the last time.
-        self._remind_at: Instant | None = None
-        self._remind_ns: Duration = 0
         self._forget_at: Instant | None = None
         # STOP has come; its other copies may yet.
         self._is_over = False
-        self._stopped = Stop()
+        self._stopped: tuple[Header, Stop] | None = None
         self.is_stopped = False
+
+    def _relayed(self, question: Question) -> RelayQuestion:
+        return RelayQuestion(
+            self.head, question, self._way, say_first=self._say_first, settings=self._settings
+        )
+
+    @property
+    def parent_segment(self) -> int:
+        """The segment that it is an end of."""
+        return self._way.parent_segment
 
     # From the controller.
 
@@ -81,15 +83,15 @@ class RelayPoint:
         plan = self._pages.add(config)
         if plan is None:
             return
-        self.parent_segment = config.parent_segment
+        self._way.parent_segment = config.parent_segment
         came = self.head.apply(plan)
         self._forget_at = now + self._settings.head.forget_ns
         self.is_stopped = plan.is_empty()
-        if came and not self._is_over and self._first is not None and self._opening is not None:
-            header = self._opening_again(self._opening, now)
-            self._send_first(header, came)
-            if self._end is not None:
-                self._send_end(header, self._end, came)
+        opening = self._opening.opening
+        if came and not self._is_over and self._way.first is not None and opening is not None:
+            self._say_first(self._opening.opening_again(opening, now), came)
+            for question in self._questions():
+                question.came(came, now)
 
     def set_local_end(self, is_there: bool) -> None:
         """A subscriber at this node is one of the ends."""
@@ -121,49 +123,70 @@ class RelayPoint:
     def _stop(self, header: Header, body: Stop, now: Instant) -> None:
         self.head.send_all(header, lambda _segment: body)
         if not self._is_over:
-            self._is_over, self._stopped = True, body
-            self._report_at = self._remind_at = None
+            self._is_over, self._stopped = True, (header, body)
+            for question in self._questions():
+                question.rest()
             self._forget_at = now + self._settings.head.linger_ns
 
     def _on_symbols(self, header: Header, body: Symbols) -> None:
-        self._end = None
-        if not header.flags & Flag.REPAIR:
-            ends = self.head.source_ends(header.block)
-            if ends is None:
-                self.head.send_all(header, lambda _segment: body, has_origin=False)
-            else:
-                self.head.send_to(ends, header, lambda _segment: body, has_origin=False)
+        question = self._question_of(header)
+        if question is not None:
+            question.served()
+        if header.flags & Flag.REPAIR:
+            self._repairs.forward(header, body)
             return
-        self._repairs.forward(header, body)
+        if self._shape is not None:
+            self.head.next_block = max(self.head.next_block, header.block + 1)
+        ends = self.head.source_ends(header.block)
+        if ends is None:
+            self.head.send_all(header, lambda _segment: body, has_origin=False)
+        else:
+            self.head.send_to(ends, header, lambda _segment: body, has_origin=False)
 
     def _on_first(self, header: Header, body: First, origin: Origin, now: Instant) -> None:
-        if self._first is not None and body.epoch != self._first.epoch:
+        first = self._way.first
+        if first is not None and body.epoch != first.epoch:
             if body.epoch in self._past_epochs:
                 return
-            self._past_epochs[self._first.epoch] = None
+            self._past_epochs[first.epoch] = None
             self._begin_epoch(now)
         try:
-            self.head.symbols_of = ObjectShape.of(body).symbols_of
+            self._follow_shape(body)
         except PeerError:
             # Nobody can send such an object: the frame is counted as lost.
             return
         if self._opened_by is None or self._opened_by.node != origin.node:
             self._opened_by = origin
-        self._first = body
+        self._way.first = body
         if header.generation == 0:
-            self._open(0, header, now)
-        self._send_first(header, None)
+            self._opening.open(0, header, now)
+        self._say_first(header, None)
+
+    def _follow_shape(self, first: First) -> None:
+        """What is sent: a file is known from the beginning, a stream block by block."""
+        if first.kind != ObjectKind.STREAM:
+            self.head.questions.is_stream = False
+            self.head.symbols_of = ObjectShape.of(first).symbols_of
+            return
+        if self._shape is None:
+            self._shape = StreamShape(first)
+            self.head.questions.is_stream = True
+            self.head.symbols_of = self._shape.symbols_of
+        self._close_before(first.blocks)
 
     def _begin_epoch(self, now: Instant) -> None:
         """The publisher has begun again."""
         self.head.begin_epoch()
         self._repairs.clear()
-        self._opening = self._end = self._opened_by = self._report_at = self._remind_at = None
+        self._opening.begin_epoch()
+        self._of_blocks.clear()
+        self._first_block, self._shape, self._opened_by = 0, None, None
         self._is_over = False
         self._touch(now)
 
-    def _send_first(self, header: Header, ends: list[int] | None) -> None:
-        first = self._first
+    def _say_first(self, header: Header, ends: list[int] | None) -> None:
+        """FIRST; whoever has not begun with a stream begins where its header says."""
+        first = self._way.first
         assert first is not None
         hold = self.head.hold_ns()
 
@@ -172,80 +195,79 @@ class RelayPoint:
 
         if ends is None:
             self.head.send_all(header, make)
-        else:
-            self.head.send_to(ends, header, make)
+            return
+        if self.head.questions.is_stream:
+            header = msgspec.structs.replace(header, generation=0)
+        for begins, those in self.head.begins_of(ends).items():
+            block = max(begins, self._first_block)
+            self.head.send_to(those, msgspec.structs.replace(header, block=block), make)
 
     def _on_end(self, header: Header, body: End, now: Instant) -> None:
-        is_poll = bool(header.flags & Flag.POLL)
-        header = msgspec.structs.replace(header, flags=header.flags & ~Flag.POLL)
-        is_new = self._open(header.generation + 1, header, now)
-        if is_new:
-            silent = self.head.note_silence(header.generation, now)
-            if silent and self._first is not None:
-                self._send_first(header, silent)
-        if header.generation + 1 == self.head.rounds.latest:
-            self._end = body
-            if is_poll:
-                # Whoever has not answered here yet says so later.
-                self._report(now)
-        self._send_end(header, body, self.head.asked())
-        if is_new:
-            self._poll(header, body)
+        if body.closed:
+            if self._shape is None:
+                # FIRST will come again, as this is not answered.
+                return
+            self._shape.learn(body.closed)
+            self._close_before(body.first_block)
+            self._opening.rest()
+            self.head.next_block = max(self.head.next_block, header.block + 1)
+            if header.block < self._first_block:
+                return
+        key = self.head.questions.key_of(header)
+        question = self.head.questions.open(key)
+        if question is None:
+            return
+        relayed = self._question_of(header)
+        if relayed is None:
+            relayed = self._of_blocks[key] = self._relayed(question)
+            self._forget_closed()
+        relayed.on_end(header, body, now)
 
-    def _poll(self, header: Header, body: End) -> list[int]:
-        """The last chance of those who are about to be given up; returns who they are."""
-        ends = self.head.nearly_lost(self.head.rounds.latest)
-        if ends:
-            polling = msgspec.structs.replace(header, flags=header.flags | Flag.POLL)
-            self._send_end(polling, body, ends)
-        return ends
+    # Questions.
 
-    def _send_end(self, header: Header, body: End, ends: list[int] | None) -> None:
-        onward = msgspec.structs.replace(body, hold_100us=hold_100us(self.head.hold_ns()))
-        if ends is None:
-            self.head.send_all(header, lambda _segment: onward)
-        else:
-            self.head.send_to(ends, header, lambda _segment: onward)
+    def _questions(self) -> list[RelayQuestion]:
+        return [self._opening, *self._of_blocks.values()]
 
-    def _open(self, round_: int, header: Header, now: Instant) -> bool:
-        """The first copy of FIRST or END opens a round."""
-        if not self.head.open_round(round_, header.stamp_us, now):
-            return False
-        self._opening, self._opened_at = header, now
-        hold_ns = self.head.hold_ns()
-        self._report_at = now + (0 if self.head.is_complete(round_) else hold_ns)
-        self._remind_ns = max(hold_ns, self._settings.head.remind_ns)
-        self._remind_at = now + self._remind_ns
-        return True
+    def _question_of(self, header: Header) -> RelayQuestion | None:
+        key = self.head.questions.key_of(header)
+        return self._opening if key == OPENING else self._of_blocks.get(key)
+
+    def _close_before(self, block: int) -> None:
+        """Blocks of a stream before this one are over."""
+        self._first_block = max(self._first_block, block)
+        self.head.questions.close_before(self._first_block)
+        self._forget_closed()
+
+    def _forget_closed(self) -> None:
+        for key in [key for key in self._of_blocks if self.head.questions.get(key) is None]:
+            del self._of_blocks[key]
 
     # From its ends.
 
     def on_report(self, header: Header, report: Report, now: Instant) -> None:
-        """Notes it; reports when it was the last, or late and more than was known."""
-        if self._is_over:
+        """Notes it, and what follows from it."""
+        if self._stopped is not None and self._is_over:
             # It has missed STOP.
-            self.head.send_to([report.child], header, lambda _segment: self._stopped)
+            its, stopped = self._stopped
+            onward = msgspec.structs.replace(header, block=its.block)
+            self.head.send_to([report.child], onward, lambda _segment: stopped)
             return
         self._touch(now)
-        if not self.head.on_report(header, report, now):
-            return
-        round_ = round_of(header)
-        if round_ != self.head.rounds.latest or self._opening is None:
-            return
-        if self._report_at is None:
-            # Late: what comes within a round trip goes up together.
-            self._report_at = max(now, self._reported_at + self.head.ends.round_trip_ns())
-        if self._report_at <= now or self.head.is_complete(round_):
-            self._report(now)
+        if self.head.on_report(header, report, now):
+            question = self._question_of(header)
+            if question is not None:
+                question.on_report(round_of(header), now)
 
     def on_first_request(self, request: FirstRequest, now: Instant) -> None:
         """An end has missed FIRST."""
-        if self._first is not None and self._opening is not None:
-            self._send_first(self._opening_again(self._opening, now), [request.child])
+        opening = self._opening.opening
+        if self._way.first is not None and opening is not None:
+            self._say_first(self._opening.opening_again(opening, now), [request.child])
 
     def on_rate(self, header: Header, body: AllowedRate, now: Instant) -> None:
         """Passes on what an end allows, if it is the least."""
-        first, opening = self._first, self._opening
+        way, opening = self._way, self._opening.opening
+        first = way.first
         if first is None or opening is None or not self._rates.passes(body, now):
             return
         onward = msgspec.structs.replace(
@@ -253,97 +275,26 @@ class RelayPoint:
             ttl=first.up_ttl,
             choice=first.up_choice,
             links=first.up_links,
-            segment=opening.segment,
+            # What opened the transfer may have come by a segment of an earlier plan.
+            segment=self.parent_segment,
             plan=opening.plan,
         )
-        self._forward(Packet(header=onward, body=body, origin=self._out.next_origin()))
+        way.forward(Packet(header=onward, body=body, origin=way.out.next_origin()))
 
     # Time.
 
     def wake(self, now: Instant) -> None:
-        """Reports what is known when the time is up."""
-        if self._report_at is not None and self._report_at <= now:
-            self._report(now)
-        if self._remind_at is not None and self._remind_at <= now:
-            self._remind(now)
+        """Lets questions do what is due, and gives up the transfer when it is silent."""
+        for question in self._questions():
+            question.wake(now)
         if self._forget_at is not None and self._forget_at <= now:
             self.is_stopped = True
 
     def next_wakeup(self) -> Instant | None:
-        """When it reports at the latest, or gives up the transfer."""
-        return earliest(self._report_at, self._remind_at, self._forget_at)
-
-    def _stamp_us(self, opening: Header, now: Instant) -> int:
-        """The publisher's clock, as of the frame that opened the round."""
-        return held(opening.stamp_us, now - self._opened_at)
-
-    def _opening_again(self, opening: Header, now: Instant) -> Header:
-        """Of a copy that this relay point makes: round trips begin with it."""
-        return msgspec.structs.replace(opening, stamp_us=self._stamp_us(opening, now))
+        """When something is due."""
+        questions = [question.next_wakeup() for question in self._questions()]
+        return earliest(*questions, self._forget_at)
 
     def _touch(self, now: Instant) -> None:
         if not self._is_over:
             self._forget_at = now + self._settings.head.forget_ns
-
-    def _remind(self, now: Instant) -> None:
-        """Without FIRST all of generation 0 is lost on an end, and no report finds its way."""
-        self._remind_at = None
-        round_ = self.head.rounds.latest
-        if self._opening is None or self._first is None or (round_ and self._end is None):
-            return
-        silent = self.head.unanswered(round_)
-        if silent:
-            header = self._opening_again(self._opening, now)
-            self._send_first(header, silent)
-            if self._end is not None:
-                polled = self._poll(header, self._end)
-                others = [node for node in silent if node not in polled]
-                self._send_end(header, self._end, others)
-            self._remind_ns = min(2 * self._remind_ns, self._settings.head.remind_max_ns)
-            self._remind_at = now + self._remind_ns
-
-    def _report(self, now: Instant) -> None:
-        first, opening, head = self._first, self._opening, self.head
-        self._report_at, self._reported_at = None, now
-        if first is None or opening is None:
-            # Without FIRST the way back is not known.
-            return
-        round_ = head.rounds.latest
-        done, total = head.ends.counts()
-        flags = Flag(0)
-        if round_ == 0:
-            flags |= Flag.OPENING
-        if head.rounds.needs_everything(round_):
-            flags |= Flag.ALL
-        header = Header(
-            ttl=first.up_ttl,
-            choice=first.up_choice,
-            links=first.up_links,
-            item=self._item,
-            flags=flags,
-            segment=self.parent_segment,
-            plan=opening.plan,
-            generation=opening.generation,
-            stamp_us=self._stamp_us(opening, now),
-        )
-        for report, part_flags in report_parts(
-            self._missing(round_),
-            child=self._out.node,
-            hold_100us=hold_100us(head.hold_ns()),
-            loss=head.worst_loss(),
-            done=done,
-            total=total,
-            failed=tuple(head.ends.all_failed()),
-        ):
-            own = msgspec.structs.replace(header, flags=flags | part_flags)
-            self._forward(Packet(header=own, body=report, origin=self._out.next_origin()))
-
-    def _missing(self, round_: int) -> Missing:
-        """Of all ends; before generation 0 nothing is listed, as whole blocks are sent."""
-        first, symbols_of = self._first, self.head.symbols_of
-        assert first is not None
-        if symbols_of is None or not round_:
-            return Missing(self.head.rounds.most_needed(round_))
-        return self.head.rounds.missing(
-            round_, lambda block: exact_max(symbols_of(block), first.repair)
-        )

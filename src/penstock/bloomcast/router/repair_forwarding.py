@@ -35,10 +35,11 @@ class RepairForwarding:
     def forward(self, header: Header, body: Symbols) -> None:
         """A train of repairs has come."""
         symbols_of = self._head.symbols_of
-        if symbols_of is None:
-            # Without FIRST nobody has been asked what it needs.
+        question = self._head.questions.get(self._head.questions.key_of(header))
+        if symbols_of is None or question is None:
+            # Nobody has been asked what it needs.
             return
-        generation, block, targets = header.generation, header.block, self._head.targets
+        generation, block, targets = header.generation, header.block, question.targets
         exact = bisect_left(body.numbers, symbols_of(block))
         for group in targets.split_exact(generation, block, body.numbers[:exact]):
             self._send(header, group.numbers, group.ends)

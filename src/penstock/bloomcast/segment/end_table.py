@@ -1,10 +1,10 @@
-"""What is known of each end of a head: its round trip, its loss, who below it is done."""
+"""What is known of each end of a head: where it is, its round trip, its loss, how it waits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from penstock.bloomcast.settings import HeadSettings
 from penstock.kernel.instant import Duration, Instant
@@ -28,20 +28,16 @@ class End:
     hold_ns: Duration | None = None
     round_trip_ns: Duration | None = None
     deviation_ns: Duration = 0
-    # Subscribers at and below it.
-    done: int = 0
-    total: int = 1
+    # Subscribers below it that were given up.
     failed: tuple[int, ...] = ()
-    # The latest round that it has reported for.
-    round: int = -1
-    # ENDs in a row that it did not answer, and since when.
-    silent_ends: int = 0
+    # Since when it has let ENDs pass.
     silent_since: Instant | None = None
-
-    @property
-    def is_satisfied(self) -> bool:
-        """Whether it is a subscriber that has all: it waits for nobody, so nobody joins below."""
-        return self.done == self.total and self.hold_ns == 0
+    # It was given up though it answers, as nothing that it is sent arrives.
+    is_stuck: bool = False
+    # Of a stream, the block that it takes part from, unless it has done so before.
+    begins: int = 0
+    # And the first one that somebody at or below it may lack still.
+    lacks_from: int = 0
 
     def measure(self, sample_ns: Duration) -> None:
         """A round trip, without the time that the end waited."""
@@ -53,14 +49,18 @@ class End:
         self.deviation_ns += (abs(error_ns) - self.deviation_ns) // _DEVIATION_SHARE
         self.round_trip_ns += error_ns // _MEAN_SHARE
 
-    def note(self, report: Report, round_: int, hold_ns: Duration) -> None:
-        """What it said of itself; a late report of an earlier round says nothing new."""
-        if round_ < self.round:
-            return
-        self.round = round_
-        self.loss, self.hold_ns = report.loss, hold_ns
-        self.done, self.total, self.failed = report.done, report.total, report.failed
-        self.silent_ends, self.silent_since = 0, None
+    def note(self, report: Report, hold_ns: Duration) -> None:
+        """What it said of itself."""
+        self.loss, self.hold_ns, self.failed = report.loss, hold_ns, report.failed
+        self.silent_since = None
+
+
+class Changes(NamedTuple):
+    """Ends that are new, those that went, and those that are reached by other links."""
+
+    came: list[int]
+    went: list[int]
+    moved: list[int]
 
 
 class EndTable:
@@ -88,42 +88,41 @@ class EndTable:
         """The end, even if it was given up."""
         return self._ends.get(node) or self.failed.get(node) or self._gone.get(node)
 
-    def replace(self, wanted: dict[int, tuple[int, int]]) -> tuple[list[int], list[int]]:
-        """Takes ends as {node: (segment, path)}; returns those that came and those that went."""
+    def replace(self, wanted: dict[int, tuple[int, int]], *, begins: int = 0) -> Changes:
+        """Takes ends as {node: (segment, path)}; new ones begin with this block of a stream."""
         went = [node for node in [*self._ends, *self.failed, *self._gone] if node not in wanted]
         for node in went:
             self._ends.pop(node, None)
             self.failed.pop(node, None)
             self._gone.pop(node, None)
-        came = []
+        came, moved = [], []
         for node, (segment, path) in wanted.items():
             end = self._ends.get(node) or self._gone.get(node)
             if end is None:
-                self._ends[node] = End(node, segment, path)
+                self._ends[node] = End(node, segment, path, begins=begins)
                 self.failed.pop(node, None)
                 came.append(node)
             elif (end.segment, end.path) != (segment, path):
-                # It may have been silent because it was not reached.
-                end.segment, end.path = segment, path
-                end.silent_ends, end.silent_since = 0, None
-        return came, went
+                end.segment, end.path, end.silent_since = segment, path, None
+                moved.append(node)
+        return Changes(came, went, moved)
 
-    def forget_rounds(self) -> None:
-        """Everything begins anew: what they have said before counts no more."""
-        for end in [*self, *self._gone.values()]:
-            end.round, end.done = -1, 0
-            end.silent_ends, end.silent_since = 0, None
+    def begin_epoch(self) -> None:
+        """Everything begins anew."""
+        for end in self.counted():
+            end.silent_since, end.lacks_from = None, 0
 
-    def give_up(self, node: int) -> None:
+    def give_up(self, node: int, *, has_all: bool) -> None:
         """An end does not answer any more."""
         end = self._ends.pop(node, None)
         if end is not None:
-            (self._gone if end.done == end.total else self.failed)[node] = end
+            (self._gone if has_all else self.failed)[node] = end
 
     def take_back(self, node: int) -> End | None:
         """An end that was given up is there again."""
         end = self.failed.pop(node, None) or self._gone.pop(node, None)
         if end is not None:
+            end.is_stuck = False
             self._ends[node] = end
         return self._ends.get(node)
 
@@ -148,31 +147,9 @@ class EndTable:
             max(longest + settings.hold_margin_ns, settings.hold_min_ns), settings.hold_max_ns
         )
 
-    def patience_ns(self, levels: int) -> Duration:
-        """As `hold_ns`, and longer while an end is silent: its reports may all have been lost."""
-        settings = self._settings
-        silent_ends = max((end.silent_ends for end in self), default=0)
-        doublings = min(silent_ends, settings.hold_doublings_max)
-        return min(self.hold_ns(levels) << doublings, settings.hold_max_ns)
-
-    def is_lost(self, end: End, now: Instant) -> bool:
-        """Whether an end has been silent for so long that others are not kept waiting."""
-        settings = self._settings
-        return (
-            end.silent_ends > settings.silent_ends_max
-            and end.silent_since is not None
-            and now - end.silent_since >= settings.silence_ns
-        )
-
-    def is_nearly_lost(self, node: int) -> bool:
-        """Whether an end is given up if it does not answer the next END either."""
-        end = self._ends.get(node)
-        return end is not None and end.silent_ends >= self._settings.silent_ends_max
-
-    def counts(self) -> tuple[int, int]:
-        """Subscribers that are done, and all; those that were given up are not counted."""
-        ends = [*self, *self._gone.values()]
-        return sum(end.done for end in ends), sum(end.total for end in ends)
+    def counted(self) -> list[End]:
+        """All but those that were given up without having said that they are done."""
+        return [*self, *self._gone.values()]
 
     def all_failed(self) -> list[int]:
         """Everyone who was given up, here or below."""

@@ -152,6 +152,22 @@ class RoundTable:
         every = slot.needs.keys() | slot.exact.keys()
         return sorted([block for block in every if slot.needs.get(block) or slot.exact.get(block)])
 
+    def needs_by_end(self, round_: int) -> dict[int, dict[int, int]]:
+        """How many symbols of each block the ends need that have reported; most need none."""
+        slot, found = self._slot(round_), dict[int, dict[int, int]]()
+        if slot is None:
+            return found
+        for block, needs in slot.needs.items():
+            for end, need in needs.items():
+                if end in slot.reported:
+                    found.setdefault(end, {})[block] = need
+        for block, exact in slot.exact.items():
+            for end, ranges in exact.items():
+                if end in slot.reported:
+                    of_end = found.setdefault(end, {})
+                    of_end[block] = of_end.get(block, 0) + size_of(ranges)
+        return found
+
     def most_needed(self, round_: int) -> dict[int, int]:
         """By block, the most that any end needs: repair symbols serve all ends alike."""
         blocks = self.blocks(round_)

@@ -77,6 +77,11 @@ class BlockState:
                 new.append(number)
         return tuple(new)
 
+    def cut(self, symbols: int) -> None:
+        """It has no more source symbols than this."""
+        del self._source[symbols:]
+        self.sources = sum(self._source)
+
     def decoding(self) -> None:
         """The driver tries with what is there."""
         self.is_decoding = True

@@ -91,16 +91,11 @@ class BlockTable:
         counted: dict[int, int] = {}
         listed: dict[int, Listed] = {}
         exact: dict[int, IntervalSet] = {}
-        for block, need, state in self._needs():
-            symbols = self._shape.symbols_of(block)
-            if state is not None and state.is_poisoned:
-                exact[block] = state.missing(_RUNS_MAX)
-                continue
-            ranges = _few_missing(state, symbols, need, exact_max(symbols, choice))
-            if ranges is None:
-                counted[block] = need
-            else:
-                listed[block] = Listed(ranges, need)
+        for block, _need, state in self._needs():
+            found = missing_of(block, state, self._shape.symbols_of(block), choice)
+            counted.update(found.counted)
+            listed.update(found.listed)
+            exact.update(found.exact)
         return Missing(counted, listed, exact)
 
     def _needs(self) -> Iterator[tuple[int, int, BlockState | None]]:
@@ -116,6 +111,19 @@ class BlockTable:
                 found += 1
                 if found == _BLOCKS_MAX:
                     return
+
+
+def missing_of(block: int, state: BlockState | None, symbols: int, choice: RepairChoice) -> Missing:
+    """What one block lacks; without a state, all of it."""
+    if state is not None and state.is_poisoned:
+        return Missing(exact={block: state.missing(_RUNS_MAX)})
+    need = symbols if state is None else state.need
+    if not need:
+        return Missing()
+    ranges = _few_missing(state, symbols, need, exact_max(symbols, choice))
+    if ranges is None:
+        return Missing({block: need})
+    return Missing(listed={block: Listed(ranges, need)})
 
 
 def _few_missing(

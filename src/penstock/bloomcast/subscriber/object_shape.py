@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from penstock.bloomcast.coding.block_layout import BlockLayout, announced_layout, manifest_layout
 from penstock.wire.frames.cast.base import MANIFEST_BLOCK
+from penstock.wire.frames.cast.membership import ObjectKind
 from penstock.wire.frames.cast.transfer import First
 
 
@@ -58,12 +59,15 @@ class ObjectShape:
 
 
 def is_same_object(one: First, other: First) -> bool:
-    """Whether the same is sent, and cut in the same way."""
+    """Whether the same is sent, and cut in the same way; of a stream, whether it is one."""
+    if one.kind is other.kind is ObjectKind.STREAM:
+        return True
     return _what_is_sent(one) == _what_is_sent(other)
 
 
 def _what_is_sent(first: First) -> tuple[object, ...]:
     return (
+        first.kind,
         first.object_id,
         first.length_bytes,
         first.symbol_bytes,

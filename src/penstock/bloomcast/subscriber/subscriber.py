@@ -9,26 +9,17 @@ from enum import Enum, auto
 from typing import Final
 
 from penstock.bloomcast.discovery.control import Control
-from penstock.bloomcast.facts import (
-    BlockDecodable,
-    EpochBegan,
-    Held,
-    ObjectComplete,
-    SymbolsArrived,
-    TransferOpened,
-    TransferStopped,
-    Verdict,
-)
+from penstock.bloomcast.facts import Held, TransferStopped, Verdict
 from penstock.bloomcast.outbox import Outbox
+from penstock.bloomcast.segment.questions import OPENING
 from penstock.bloomcast.settings import RateSettings, SubscriberSettings
 from penstock.bloomcast.stamps import held
-from penstock.bloomcast.subscriber.block_table import BlockTable
-from penstock.bloomcast.subscriber.loss_share import LossShare
-from penstock.bloomcast.subscriber.object_shape import ObjectShape, is_same_object
+from penstock.bloomcast.subscriber.file_reception import FileReception
+from penstock.bloomcast.subscriber.object_shape import is_same_object
 from penstock.bloomcast.subscriber.rate_reporter import RateReporter
+from penstock.bloomcast.subscriber.reception import Reception
 from penstock.bloomcast.subscriber.reporter import Question
-from penstock.bloomcast.subscriber.reports import missing_report, opening_report
-from penstock.bloomcast.subscriber.sending_order import SendingOrder
+from penstock.bloomcast.subscriber.stream_reception import StreamReception
 from penstock.bloomcast.subscriber.way_back import SendBack, WaysBack
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.errors import PeerError
@@ -38,7 +29,7 @@ from penstock.kernel.seeds import Seeds
 from penstock.kernel.timers import Timers
 from penstock.wire.frames.cast.base import Item, Origin
 from penstock.wire.frames.cast.header import Flag, Header
-from penstock.wire.frames.cast.membership import Subscribe, Unsubscribe
+from penstock.wire.frames.cast.membership import ObjectKind, Subscribe, Unsubscribe
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.rate import RateInForce
 from penstock.wire.frames.cast.symbols import Symbols
@@ -71,6 +62,7 @@ class Subscriber:
         rate: RateSettings,
         seeds: Seeds,
         send: SendBack,
+        kind: ObjectKind = ObjectKind.FILE,
         held: Held | None = None,
         now: Instant,
     ) -> None:
@@ -81,14 +73,12 @@ class Subscriber:
         self._settings: Final = settings
         self._seeds: Final = seeds
         self._rng: Final = seeds.rng("subscribe")
+        self._kind: Final = kind
         self._held: Final = held
         self._timers: Final[Timers[_Timer]] = Timers()
-        # These three are there from the first FIRST on.
+        # Both are there from the first FIRST on.
         self._first: First | None = None
-        self._shape: ObjectShape | None = None
-        self._blocks: BlockTable | None = None
-        self._order: SendingOrder | None = None
-        self._loss = LossShare()
+        self._reception: Reception | None = None
         self._rate_settings: Final = rate
         # None: nobody controls the rate.
         self._rate = self._new_rate()
@@ -101,7 +91,6 @@ class Subscriber:
         self._resubscribe_ns: Duration = settings.resubscribe_ns
         # One that has to be told of this subscriber.
         self._is_new_controller = False
-        self.is_complete = False
         self.is_stopped = False
         self._timers.set(_Timer.SUBSCRIBE, now)
 
@@ -123,6 +112,8 @@ class Subscriber:
             if self._rate is not None:
                 self._rate.on_rate(body)
         elif isinstance(body, Stop) and self._ways.follows(packet):
+            if self._reception is not None:
+                self._reception.on_stop(header, body)
             self._stop("" if self.is_complete else body.reason or "ended without this receiver")
         else:
             return
@@ -132,45 +123,41 @@ class Subscriber:
     def _on_first(
         self, header: Header, body: First, origin: Origin, via: Port, now: Instant
     ) -> None:
-        if self._first is None:
-            try:
-                self._shape = ObjectShape.of(body)
-            except PeerError:
-                # Nobody can send such an object: the frame is counted as lost.
+        first, reception = self._first, self._reception
+        try:
+            if body.kind != self._kind:
+                self._stop(f"the sender has a {body.kind.name.lower()}")
                 return
-            self._open(body, self._shape)
-        elif body.epoch != self._first.epoch:
-            if body.epoch in self._past_epochs:
-                return
-            self._past_epochs[self._first.epoch] = None
-            if not is_same_object(body, self._first):
-                self._stop("the sender has another object now")
-                return
-            self._begin_epoch(body.epoch)
-        self._first = body
-        way = self._ways.opened(header, body, via, origin)
+            if first is None or reception is None:
+                reception = self._begin(header, body)
+            elif body.epoch != first.epoch:
+                if body.epoch in self._past_epochs:
+                    return
+                self._past_epochs[first.epoch] = None
+                if not is_same_object(body, first):
+                    self._stop("the sender has another object now")
+                    return
+                reception = self._begin_epoch(reception, header, body)
+        except PeerError:
+            # Nobody can send such an object: the frame is counted as lost.
+            return
+        self._first, self._reception = body, reception
+        self._ways.opened(header, body, via, origin)
         if header.generation == 0:
-            way.reporter.asked(Question(0, header, now, delta_ns(body.hold_100us)))
-        self._finish_if_complete()
+            self._ways.asked(OPENING, Question(0, header, now, delta_ns(body.hold_100us)))
+        reception.on_first(header, body)
 
-    def _open(self, first: First, shape: ObjectShape) -> None:
-        held = self._held
-        blocks = self._blocks = BlockTable(shape)
-        if held is not None and held.object_id == first.object_id:
-            blocks.hold(held.blocks)
-        self._order = SendingOrder(shape, blocks.complete)
-        self._out.tell(TransferOpened(self._item, first))
+    def _begin(self, header: Header, first: First) -> Reception:
+        if self._kind is ObjectKind.STREAM:
+            return StreamReception(self._out, self._item, header, first)
+        return FileReception(self._out, self._item, first, self._held)
 
-    def _begin_epoch(self, epoch: int) -> None:
-        """The publisher has begun again with the same object: what is there is kept."""
-        assert self._shape is not None
-        assert self._blocks is not None
+    def _begin_epoch(self, reception: Reception, header: Header, first: First) -> Reception:
+        """The publisher has begun again."""
         self._ways.clear()
-        self._order = SendingOrder(self._shape, self._blocks.complete)
-        self._loss = LossShare()
         self._rate = self._new_rate()
         self._data_header = None
-        self._out.tell(EpochBegan(self._item, epoch))
+        return reception.begin_epoch(header, first)
 
     def _new_rate(self) -> RateReporter | None:
         settings = self._rate_settings
@@ -179,53 +166,45 @@ class Subscriber:
         return RateReporter(self._seeds, settings, node=self._out.node)
 
     def _on_symbols(self, header: Header, body: Symbols, now: Instant) -> None:
-        shape, blocks, block = self._shape, self._blocks, header.block
-        if shape is None or blocks is None or not shape.symbols_of(block):
+        reception = self._reception
+        symbols = 0 if reception is None else reception.rated_symbols(header, body.numbers)
+        if reception is None or not symbols:
             return
-        self._ways.answered(header.generation)
+        self._ways.answered(reception.key_of(header), header.generation)
         if header.generation == 0:
-            self._count(block, body.numbers)
-            self._on_rated(header, body, now)
-        new = blocks.add(block, body.numbers)
-        if new:
-            self._out.tell(SymbolsArrived(self._item, block, new))
-            self._try_to_decode(blocks, block)
-
-    def _count(self, block: int, numbers: tuple[int, ...]) -> None:
-        assert self._order is not None
-        start, last = (self._order.place(block, number) for number in (numbers[0], numbers[-1]))
-        if start is not None and last is not None:
-            self._loss.arrived(start, last + 1, len(numbers))
+            self._on_rated(header, body, symbols, now)
+        reception.on_symbols(header, body.numbers)
 
     def _on_end(self, header: Header, body: End, now: Instant) -> None:
-        way = self._ways.get(header.segment)
-        if self._order is None or way is None:
+        way, reception = self._ways.get(header.segment), self._reception
+        if reception is None or way is None:
             # Whose END it is will send FIRST again, as it is not answered.
             return
-        if header.generation == 0:
-            self._loss.ended(self._order.places)
-            if self._rate is not None:
-                self._rate.ended()
+        reception.on_end(header, body)
+        self._ways.over_before(body.first_block)
+        if header.generation == 0 and self._rate is not None and not body.closed:
+            self._rate.ended()
         if header.plan != way.plan:
             self._request_first(header, now)
-        way.reporter.asked(Question(header.generation + 1, header, now, delta_ns(body.hold_100us)))
+        question = Question(header.generation + 1, header, now, delta_ns(body.hold_100us))
+        self._ways.asked(reception.key_of(header), question)
 
     @property
     def is_opened(self) -> bool:
         """Whether FIRST has come."""
         return self._first is not None
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is missing, nor will be."""
+        return self._reception is not None and self._reception.is_complete
+
     # The driver.
 
     def decoded(self, block: int, verdict: Verdict) -> None:
         """What came of decoding a block."""
-        blocks = self._blocks
-        if blocks is None or not blocks.decoded(block, verdict):
-            return
-        if verdict is Verdict.COMPLETE:
-            self._finish_if_complete()
-        else:
-            self._try_to_decode(blocks, block)
+        if self._reception is not None:
+            self._reception.decoded(block, verdict)
 
     def disk_rate(self, rate_bps: int | None) -> None:
         """The disk keeps up with so much only; None: with what comes."""
@@ -304,16 +283,16 @@ class Subscriber:
         self._timers.set(_Timer.FIRST_REQUEST, now + self._settings.first_request_ns)
         self._ways.put(header, FirstRequest(child=self._out.node), Flag(0), header.stamp_us, now)
 
-    def _on_rated(self, header: Header, body: Symbols, now: Instant) -> None:
+    def _on_rated(self, header: Header, body: Symbols, symbols: int, now: Instant) -> None:
         """Symbols of generation 0, by which the rate is judged."""
-        rate, shape, first = self._rate, self._shape, self._first
-        if rate is None or shape is None or first is None:
+        rate, first = self._rate, self._first
+        if rate is None or first is None:
             return
         self._data_header = header
         rate.arrived(
             header,
             body.numbers,
-            symbols=shape.symbols_of(header.block),
+            symbols=symbols,
             symbol_bytes=first.symbol_bytes,
             now=now,
         )
@@ -327,29 +306,15 @@ class Subscriber:
         if report is not None:
             self._ways.put(header, report, Flag(0), report.echo_us, now)
 
-    def _try_to_decode(self, blocks: BlockTable, block: int) -> None:
-        if blocks.begin_decoding(block):
-            self._out.tell(BlockDecodable(self._item, block))
-
-    def _finish_if_complete(self) -> None:
-        if self._blocks is not None and not self.is_complete and self._blocks.is_complete:
-            self.is_complete = True
-            self._out.tell(ObjectComplete(self._item))
-
     def _stop(self, reason: str) -> None:
         self.is_stopped = True
         self._control.withdraw(Subscribe, item=self._item)
         self._out.tell(TransferStopped(self._item, reason))
 
     def _report(self, question: Question, now: Instant) -> None:
-        blocks, first, node = self._blocks, self._first, self._out.node
-        assert blocks is not None
-        assert first is not None
+        assert self._reception is not None
         header = question.header
         stamp_us = held(header.stamp_us, now - question.asked_at)
-        if question.round:
-            parts = missing_report(node, blocks, first.repair, loss=self._loss.loss)
-        else:
-            parts = opening_report(node, blocks, loss=self._loss.loss)
-        for body, flags in parts:
-            self._ways.put(header, body, flags, stamp_us, now)
+        lacks_from = self._reception.lacks_from
+        for body, flags in self._reception.report(question):
+            self._ways.put(header, body, flags, stamp_us, now, lacks_from=lacks_from)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from penstock.bloomcast.outbox import Outbox
+from penstock.bloomcast.segment.questions import OPENING
 from penstock.bloomcast.settings import SubscriberSettings
 from penstock.bloomcast.subscriber.reporter import Question, Reporter
 from penstock.kernel.bounded import BoundedDict
 from penstock.kernel.instant import Instant, earliest
 from penstock.kernel.machine import Port
 from penstock.kernel.seeds import Seeds
-from penstock.wire.frames.cast.base import Item, Origin
+from penstock.wire.frames.cast.base import STREAM_BLOCKS_MAX, Item, Origin
 from penstock.wire.frames.cast.header import Flag, Header
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.rate import AllowedRate
@@ -26,6 +27,8 @@ from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.transfer import First, FirstRequest
 
 _WAYS_MAX: Final = 4
+# What FIRST asks, and of a stream one for each block that is open.
+_QUESTIONS_MAX: Final = 1 + STREAM_BLOCKS_MAX
 # Sends a packet by the port given, unless the head that it is for is at this node.
 SendBack: TypeAlias = Callable[[Packet, Port, Instant], None]
 
@@ -38,7 +41,8 @@ class WayBack:
     # The version of the segment that it belongs to, and where it begins.
     plan: int
     port: Port
-    reporter: Reporter
+    # By question.
+    reporters: BoundedDict[int, Reporter]
     # The first FIRST: what its sender has sent before belongs to another transfer.
     opened_by: Origin
 
@@ -78,8 +82,7 @@ class WaysBack:
         """FIRST has come: it says the way."""
         way = self._ways.use(header.segment)
         if way is None:
-            reporter = Reporter(self._seeds.child(str(header.segment)), self._settings)
-            way = WayBack(body, header.plan, via, reporter, origin)
+            way = WayBack(body, header.plan, via, BoundedDict(_QUESTIONS_MAX), origin)
             self._ways[header.segment] = way
         elif header.plan != way.plan:
             # The same version comes by another port only on a detour.
@@ -89,21 +92,47 @@ class WaysBack:
         way.first = body
         return way
 
-    def answered(self, generation: int) -> None:
+    def asked(self, key: int, question: Question) -> None:
+        """A head has asked something."""
+        segment = question.header.segment
+        way = self._ways.get(segment)
+        if way is None:
+            return
+        reporter = way.reporters.get(key)
+        if reporter is None:
+            is_of_block, seeds = key != OPENING, self._seeds.child(str(segment))
+            reporter = way.reporters[key] = Reporter(
+                seeds.child(str(key)) if is_of_block else seeds,
+                self._settings,
+                is_of_block=is_of_block,
+            )
+        reporter.asked(question)
+
+    def answered(self, key: int, generation: int) -> None:
         """Symbols of a generation have come."""
         for way in self._ways.values():
-            way.reporter.answered(generation)
+            reporter = way.reporters.get(key)
+            if reporter is not None:
+                reporter.answered(generation)
+
+    def over_before(self, block: int) -> None:
+        """Nobody asks about earlier blocks of a stream any more."""
+        for way in self._ways.values():
+            for key in [key for key in way.reporters if OPENING < key < block]:
+                del way.reporters[key]
 
     def due(self, now: Instant) -> Iterator[Question]:
         """The questions to answer now."""
         for way in self._ways.values():
-            question = way.reporter.due(now)
-            if question is not None:
-                yield question
+            for reporter in way.reporters.values():
+                question = reporter.due(now)
+                if question is not None:
+                    yield question
 
     def next_wakeup(self) -> Instant | None:
         """When the next one is due."""
-        return earliest(*[way.reporter.next_wakeup() for way in self._ways.values()])
+        reporters = [each for way in self._ways.values() for each in way.reporters.values()]
+        return earliest(*[reporter.next_wakeup() for reporter in reporters])
 
     def put(
         self,
@@ -112,6 +141,8 @@ class WaysBack:
         flags: Flag,
         stamp_us: int,
         now: Instant,
+        *,
+        lacks_from: int = 0,
     ) -> None:
         """Sends to the head of the segment that a frame came by."""
         way = self._ways.get(answered.segment)
@@ -127,6 +158,9 @@ class WaysBack:
             segment=answered.segment,
             plan=way.plan,
             generation=answered.generation,
+            block=answered.block,
+            # Of a report about a stream.
+            symbol=lacks_from,
             stamp_us=stamp_us,
         )
         packet = Packet(header=header, body=body, origin=self._out.next_origin())

@@ -38,6 +38,8 @@ CAST_TABLES: Final = tuple(
 )
 PUBLISHERS: Final = "publishers"
 SUBSCRIBERS: Final = "subscribers"
+# As published.
+_REPORTED_LOSS: Final = 0.03
 _ROLES: Final = {
     CastPart.PUBLISHER: (PUBLISHERS, HostRole.PUBLISHER),
     CastPart.SUBSCRIBER: (SUBSCRIBERS, HostRole.SUBSCRIBER),
@@ -55,6 +57,11 @@ def build_casts(
     run = experiment.run
     origin = seconds(run.warmup_s)
     stop = origin + seconds(run.duration_s) + seconds(run.drain_s)
+    if part.failure is not None and part.failure.after_s >= run.duration_s:
+        raise document.error(
+            ("casts", "failure", "after_s"),
+            f"the run is over after {run.duration_s:g} s: let the relay die before",
+        )
     with errors_at_key(document, "casts"):
         world = PaperWorld(_scene(part, seeds))
     world.start_at(origin)
@@ -80,9 +87,12 @@ def _hosts(world: PaperWorld) -> list[Host]:
 
 
 def _scene(part: CastsPart, seeds: Seeds) -> PaperScene:
-    if part.loss.reported and part.loss.path:
-        raise UsageError("loss.reported and loss.path say the same in two ways: set one of them 0")
+    loss = part.loss
+    if loss.reported and loss.path:
+        raise UsageError("loss.reported and loss.path say the same in two ways: leave one out")
     late = None
+    if part.late is not None and part.protocol == "stream":
+        raise UsageError("late: whoever joins a stream late begins with its next block")
     if part.late is not None:
         count = round(part.late.share * part.subscribers)
         if not 0 < count < part.subscribers:
@@ -104,11 +114,12 @@ def _scene(part: CastsPart, seeds: Seeds) -> PaperScene:
         graph_seed=part.graph_seed,
         packets=part.packets,
         packets_per_s=part.packets_per_s,
-        reported_loss=part.loss.reported,
-        path_loss=part.loss.path,
-        burst_packets=part.loss.burst_packets,
+        reported_loss=_REPORTED_LOSS if loss.reported is None else loss.reported,
+        path_loss=loss.path,
+        burst_packets=loss.burst_packets,
         late=late,
         failure=failure,
         train_symbols=part.train_packets,
+        stream_block_packets=part.stream_block_packets,
         hold_ns=seconds(part.hold_s),
     )

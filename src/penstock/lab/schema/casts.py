@@ -10,12 +10,12 @@ from penstock.lab.schema.base import Chance, Part, Positive
 
 
 class CastLoss(Part, frozen=True, kw_only=True):
-    """What links lose; all of them the same share. One of the two shares is 0."""
+    """What links lose; all of them the same share."""
 
-    # Of all packets, those that are lost somewhere in the tree.
-    reported: Annotated[float, Meta(ge=0, lt=1)] = 0.03
+    # Of all packets, those that are lost somewhere in the tree: .03 if `path` does not say more.
+    reported: Annotated[float, Meta(ge=0, lt=1)] | None = None
     # Of the packets on the way to one subscriber, at the mean distance from the publisher.
-    path: Annotated[float, Meta(ge=0, lt=1)] = 0
+    path: Annotated[float, Meta(ge=0, le=0.5)] = 0
     # How many packets are lost one after the other, on average.
     burst_packets: Annotated[float, Meta(ge=1, le=1_000)] = 1
 
@@ -40,16 +40,18 @@ class CastFailure(Part, frozen=True, kw_only=True):
 class CastsPart(Part, frozen=True, kw_only=True):
     """One object that is cast over a scale-free network of routers."""
 
-    protocol: Literal["default", "bfs", "literal"] = "default"
-    routers: Annotated[int, Meta(ge=3, le=5_000)] = 200
+    protocol: Literal["default", "bfs", "literal", "stream"] = "default"
+    routers: Annotated[int, Meta(ge=3, le=2_000)] = 200
     # At routers that are drawn.
-    subscribers: Annotated[int, Meta(ge=1, le=5_000)] = 50
+    subscribers: Annotated[int, Meta(ge=1, le=2_000)] = 50
     packets: Annotated[int, Meta(ge=1, le=10_000_000)] = 20_000
     packets_per_s: Annotated[int, Meta(ge=1, le=1_000_000)] = 1_000
     # Draws graph and subscribers by this seed, so that those of the run move only the publisher.
     graph_seed: int | None = None
     # A train leaves at once; the gap to the next keeps the rate.
     train_packets: Annotated[int, Meta(ge=1, le=46)] = 34
+    # Of a block of `stream`.
+    stream_block_packets: Annotated[int, Meta(ge=1, le=10_000)] = 4_000
     loss: CastLoss = CastLoss()
     late: CastLate | None = None
     failure: CastFailure | None = None

@@ -26,6 +26,8 @@ class PaperProtocol(StrEnum):
     DEFAULT = "default"
     # As the default, but with the relays of the paper.
     BFS = "bfs"
+    # What is sent is written while it is sent.
+    STREAM = "stream"
     LITERAL = "literal"
 
 
@@ -71,6 +73,8 @@ class PaperScene:
     # Of a train, which leaves at once; the gap to the next keeps the rate. Three trains of 34 take
     # what a relay point holds NAKs for, 0.1 s: about as many packets as when each leaves alone.
     train_symbols: int = 34
+    # Of a block of `stream`.
+    stream_block_packets: int = 4_000
     # How long relay points of `literal` hold NAKs.
     hold_ns: Duration = 100 * MILLISECOND
 
@@ -89,7 +93,7 @@ class PaperScene:
         """What all nodes are set to; the farthest subscriber is so many hops away."""
         settings = CastSettings()
         settings = replace(settings, rate=replace(settings.rate, is_controlled=False))
-        if self.protocol is not PaperProtocol.DEFAULT:
+        if self.protocol in (PaperProtocol.BFS, PaperProtocol.LITERAL):
             settings = with_bfs_relays(settings)
         if self.protocol is PaperProtocol.LITERAL:
             literal = replace(
@@ -102,4 +106,9 @@ class PaperScene:
             train_symbols=self.train_symbols,
             repair=RepairChoice.CODED,
         )
-        return replace(settings, publisher=publisher)
+        # Blocks are cut by their length alone.
+        flush_ns = 2 * self.sending_ns + SECOND
+        stream = replace(
+            settings.stream, block_symbols=self.stream_block_packets, flush_ns=flush_ns
+        )
+        return replace(settings, publisher=publisher, stream=stream)

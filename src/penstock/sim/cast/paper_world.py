@@ -7,9 +7,9 @@ from typing import Final
 
 from penstock.bloomcast.baselines.bounds import time_bounds_ns
 from penstock.bloomcast.baselines.loss_tree import LossTree
-from penstock.bloomcast.coding.block_layout import cut_into_blocks
+from penstock.bloomcast.coding.block_layout import BlockLayout, cut_into_blocks
 from penstock.bloomcast.controller.segment_plan import TransferPlan
-from penstock.bloomcast.facts import ObjectComplete, Offer, TransferFinished
+from penstock.bloomcast.facts import BlockReady, ObjectComplete, Offer, TransferFinished
 from penstock.bloomcast.literal.nak import nak_bytes
 from penstock.kernel.errors import UsageError
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration, Instant
@@ -18,8 +18,9 @@ from penstock.sim.cast.cast_network import CastNetwork
 from penstock.sim.cast.datagram_sizes import datagram_bytes
 from penstock.sim.cast.paper_counts import PaperCounts
 from penstock.sim.cast.paper_places import PUBLISHER, PaperPlaces
-from penstock.sim.cast.paper_scene import LINK_DELAY_NS, PACKET_BYTES, PaperScene
+from penstock.sim.cast.paper_scene import LINK_DELAY_NS, PACKET_BYTES, PaperProtocol, PaperScene
 from penstock.sim.cast.paper_yardsticks import yardsticks
+from penstock.sim.cast.stream_programs import WritingProgram, stream_of
 from penstock.sim.events import EventQueue
 from penstock.trace.cast_words import CastPart, Direction
 from penstock.trace.records import (
@@ -31,6 +32,7 @@ from penstock.trace.records import (
     Row,
 )
 from penstock.wire.frames.cast.base import CastFrame, Item
+from penstock.wire.frames.cast.membership import ObjectKind
 from penstock.wire.frames.cast.packet import Packet
 from penstock.wire.frames.cast.report import Report
 
@@ -52,9 +54,7 @@ class PaperWorld:
         self.link_loss: Final = scene.link_loss(
             tree_links=len(tree.steps), mean_hops=sum(places.hops) / len(places.hops)
         )
-        self._layout: Final = cut_into_blocks(
-            scene.packets * PACKET_BYTES, symbol_bytes=PACKET_BYTES
-        )
+        self._layout: Final = _layout_of(scene)
         self._counts: Final = PaperCounts(_size_of, block_symbols=self._layout.block_symbols)
         self._network: Final = CastNetwork(
             self._seeds,
@@ -94,23 +94,40 @@ class PaperWorld:
         scene, layout, network = self._scene, self._layout, self._network
         late = 0 if scene.late is None else scene.late.count
         in_time = self.places.subscribers[: scene.subscribers - late]
-        offer = Offer(
-            item=_ITEM,
-            epoch=1,
-            object_id=bytes(16),
-            length_bytes=layout.length_bytes,
-            symbol_bytes=layout.symbol_bytes,
-            block_symbols=tuple(map(layout.symbols_of, range(layout.blocks))),
-            receivers=len(in_time),
-        )
-        network.nodes[PUBLISHER].call(lambda node, now: node.publish(offer, now=now))
+        if scene.protocol is PaperProtocol.STREAM:
+            self._write(len(in_time))
+        else:
+            offer = Offer(
+                item=_ITEM,
+                epoch=1,
+                object_id=bytes(16),
+                length_bytes=layout.length_bytes,
+                symbol_bytes=layout.symbol_bytes,
+                block_symbols=tuple(map(layout.symbols_of, range(layout.blocks))),
+                receivers=len(in_time),
+            )
+            network.nodes[PUBLISHER].call(lambda node, now: node.publish(offer, now=now))
         for name in in_time:
             self._subscribe(name)
         self._look()
 
+    def _write(self, receivers: int) -> None:
+        scene = self._scene
+        writer = WritingProgram(
+            self._network,
+            PUBLISHER,
+            stream_of(_ITEM, symbol_bytes=PACKET_BYTES, receivers=receivers),
+            symbols=scene.packets,
+            symbols_per_s=scene.packets_per_s,
+            part=scene.train_symbols,
+        )
+        writer.publish()
+
     def _subscribe(self, name: str) -> None:
         self._asked_at[name] = self.events.now
-        self._network.nodes[name].call(lambda node, now: node.subscribe(_ITEM, now=now))
+        is_stream = self._scene.protocol is PaperProtocol.STREAM
+        kind = ObjectKind.STREAM if is_stream else ObjectKind.FILE
+        self._network.nodes[name].call(lambda node, now: node.subscribe(_ITEM, kind=kind, now=now))
 
     def _look(self) -> None:
         self._look_at_plan()
@@ -184,14 +201,14 @@ class PaperWorld:
     # What came of it.
 
     def rows(self) -> Iterator[Row]:
-        """Of all tables of casts."""
-        assert self._plan is not None, "nobody has joined"
+        """Of all tables of casts; of a run that is not over nothing is compared with others."""
         losses = self.losses()
         yield from self._transfers(losses)
         yield from self._crossings()
         yield from self._nodes()
         yield from self._reports()
-        yield from self._yardsticks(losses)
+        if self.is_over:
+            yield from self._yardsticks(losses)
 
     def losses(self) -> LossTree:
         """What every node missed of the first distribution."""
@@ -218,7 +235,6 @@ class PaperWorld:
         )
         for name, asked_at in self._asked_at.items():
             number = self.places.numbers[name]
-            complete = self._network.nodes[name].told(ObjectComplete)
             yield CastTransfer(
                 subscriber=name,
                 publisher=PUBLISHER,
@@ -228,8 +244,17 @@ class PaperWorld:
                 sent_packets=self._scene.packets,
                 missed_packets=losses.missed_by(number),
                 bound_ns=bounds[number],
-                completed_ns=complete[0][0] if complete else None,
+                completed_ns=self._completed_at(name),
             )
+
+    def _completed_at(self, name: str) -> Instant | None:
+        """A file is complete at once, a stream with its last block."""
+        node = self._network.nodes[name]
+        complete = node.told(ObjectComplete)
+        ready = node.told(BlockReady)
+        if len(ready) == self._layout.blocks:
+            complete = ready[-1:]
+        return complete[0][0] if complete else None
 
     def _crossings(self) -> Iterator[CastCrossing]:
         names = self.places.names
@@ -290,6 +315,14 @@ def run_paper_scene(scene: PaperScene, *, until: Instant = 300 * SECOND) -> Pape
     while not world.is_over and world.events.now < until:
         world.events.run(world.events.now + SECOND)
     return world
+
+
+def _layout_of(scene: PaperScene) -> BlockLayout:
+    """The blocks of a file are equal; of a stream all but the last are full."""
+    length_bytes = scene.packets * PACKET_BYTES
+    if scene.protocol is PaperProtocol.STREAM:
+        return BlockLayout(length_bytes, PACKET_BYTES, scene.stream_block_packets)
+    return cut_into_blocks(length_bytes, symbol_bytes=PACKET_BYTES)
 
 
 def _size_of(frame: CastFrame) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.bloomcast.facts import (
     BlockDecodable,
+    BlockEnded,
+    BlockFilled,
     CastFact,
     SymbolsArrived,
     TransferOpened,
@@ -16,7 +19,7 @@ from penstock.kernel.machine import Deliver, Port, Send
 from penstock.kernel.seeds import Seeds
 from penstock.sim.cast.cast_link import CastLink
 from penstock.sim.cast.sim_decoder import SimDecoder
-from penstock.wire.frames.cast.base import CastFrame, Item
+from penstock.wire.frames.cast.base import HASH_BYTES, CastFrame, Item
 from penstock.wire.frames.cast.topology import CastRole, PortKind
 
 if TYPE_CHECKING:
@@ -162,6 +165,12 @@ class SimNode:
             return
         if isinstance(fact, TransferOpened):
             self._decoder.on_opened(fact)
+        elif isinstance(fact, BlockEnded):
+            self._decoder.on_ended(fact)
+        elif isinstance(fact, BlockFilled):
+            digest = digest_of(fact.block, fact.symbols)
+            now = self._events.now
+            self.machine.close_block(fact.item, fact.block, digest, now=now)
         self.facts.append((self._events.now, fact))  # type: ignore[arg-type]
         for watcher in self._network.watchers:
             watcher.on_fact(self.name, fact)  # type: ignore[arg-type]
@@ -179,3 +188,8 @@ class SimNode:
         self._armed_at = None
         self.machine.wake(now=self._events.now)
         self._drain()
+
+
+def digest_of(block: int, symbols: int) -> bytes:
+    """Blocks without bytes have hashes all the same."""
+    return blake2b(f"{block} {symbols}".encode(), digest_size=HASH_BYTES).digest()

@@ -20,9 +20,11 @@ from penstock.sim.cast.cast_applications import (
     offer_of,
 )
 from penstock.sim.cast.cast_network import CastNetwork
+from penstock.sim.cast.stream_programs import ReadingProgram, WritingProgram, stream_of
 from penstock.sim.checkers.cast.base import LINES_MAX, CastChecker, CheckedFrames
 from penstock.sim.checkers.cast.bounds_of_tables import BoundsOfTablesChecker
 from penstock.sim.checkers.cast.fills import FillsChecker
+from penstock.sim.checkers.cast.identical_blocks import IdenticalBlocksChecker
 from penstock.sim.checkers.cast.identical_bytes import IdenticalBytesChecker
 from penstock.sim.checkers.cast.one_crossing import OneCrossingChecker
 from penstock.sim.checkers.cast.quiet import QuietChecker, left_over
@@ -91,16 +93,7 @@ class CastSwarm:
             network.connect(one, other)
         for router, hosts in world.lans:
             network.add_lan(router, [*hosts])
-        self.receivers: Final = [ReceivingProgram(network, name, ITEM) for name in world.receivers]
-        offer = offer_of(
-            ITEM,
-            symbols=options.symbols,
-            block_symbols=options.block_symbols,
-            manifest_symbols=options.manifest_symbols,
-            symbol_bytes=SYMBOL_BYTES,
-            receivers=options.joins_ns.count(0) if options.knows_receivers else 0,
-        )
-        self.sender: Final = SendingProgram(network, world.publisher, offer)
+        self.sender, self.receivers, is_same = _programs(network, options)
         self._faults: Final = CastFaults(network, options, self._rng, self.receivers)
         silence_ns = 2 * options.settings.subscriber.silence_ns
         self._told: Final = ToldChecker(
@@ -112,9 +105,9 @@ class CastSwarm:
         )
         self.checkers.extend(
             [
-                IdenticalBytesChecker(world.publisher, blocks_of(offer)),
+                is_same,
                 FillsChecker(),
-                BoundsOfTablesChecker(network, offer),
+                BoundsOfTablesChecker(network, self.sender.offer),
                 self._told,
                 QuietChecker(),
             ]
@@ -169,10 +162,15 @@ class CastSwarm:
             wanting = [r for r in self.receivers if r.is_wanted and not r.is_complete]
             for receiver in wanting:
                 receiver.subscribe()
-            if wanting and not self.sender.is_running:
+            if not self.sender.is_running and any(map(self._lacks_an_offer, wanting)):
                 self.sender.publish_again()
             if not wanting and not self.sender.is_running and not any(left_over(self.network)):
                 return
+
+    def _lacks_an_offer(self, receiver: ReceivingProgram | ReadingProgram) -> bool:
+        """Readers of a stream that has ended will be told so."""
+        is_reading = isinstance(receiver, ReadingProgram) and receiver.is_subscribed
+        return not is_reading or self.network.nodes[receiver.node].machine.is_waiting(ITEM)
 
     def _find_wrong(self) -> Iterator[str]:
         for checker in self.checkers:
@@ -196,6 +194,44 @@ class CastSwarm:
             last_draw=self._rng.random(),
             facts_hash=digest.hexdigest()[:16],
         )
+
+
+def _programs(
+    network: CastNetwork, options: CastOptions
+) -> tuple[
+    SendingProgram | WritingProgram,
+    list[ReceivingProgram | ReadingProgram],
+    CastChecker,
+]:
+    """Who sends, who receives, and who compares what they have."""
+    world = options.world
+    receivers = options.joins_ns.count(0) if options.knows_receivers else 0
+    if options.stream is not None:
+        offer = stream_of(ITEM, symbol_bytes=SYMBOL_BYTES, receivers=receivers)
+        writer = WritingProgram(
+            network,
+            world.publisher,
+            offer,
+            symbols=options.symbols,
+            symbols_per_s=max(1, options.stream.haste * options.symbols_per_s),
+            part=options.train_symbols,
+        )
+        readers = [ReadingProgram(network, name, ITEM) for name in world.receivers]
+        # Hosts that lose three HELLOs leave the plan for a while.
+        is_calm = options.is_steady and options.knows_receivers and options.loss < 0.1
+        checker = IdenticalBlocksChecker(network, writer, readers, is_calm=is_calm)
+        return writer, [*readers], checker
+    offer = offer_of(
+        ITEM,
+        symbols=options.symbols,
+        block_symbols=options.block_symbols,
+        manifest_symbols=options.manifest_symbols,
+        symbol_bytes=SYMBOL_BYTES,
+        receivers=receivers,
+    )
+    receiving = [ReceivingProgram(network, name, ITEM) for name in world.receivers]
+    sender = SendingProgram(network, world.publisher, offer)
+    return sender, [*receiving], IdenticalBytesChecker(world.publisher, blocks_of(offer))
 
 
 def through_codec() -> Callable[[CastFrame], CastFrame]:

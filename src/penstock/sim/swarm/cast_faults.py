@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
 from penstock.kernel.instant import MILLISECOND
 from penstock.sim.cast.cast_applications import ReceivingProgram
 from penstock.sim.cast.cast_network import CastNetwork
+from penstock.sim.cast.stream_programs import ReadingProgram
 from penstock.sim.loss import GilbertElliott
 from penstock.sim.swarm.cast_options import CastOptions
 
@@ -33,7 +34,7 @@ class CastFaults:
         network: CastNetwork,
         options: CastOptions,
         rng: Random,
-        receivers: list[ReceivingProgram],
+        receivers: Sequence[ReceivingProgram | ReadingProgram],
     ) -> None:
         self.counts: Final[Counter[str]] = Counter()
         self._network: Final = network

@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 from penstock.bloomcast.filters.packet_filter import ONES_MAX
-from penstock.bloomcast.settings import CastSettings
+from penstock.bloomcast.settings import CastSettings, StreamOverflow, StreamSettings
 from penstock.kernel.instant import MILLISECOND, SECOND, Duration
 from penstock.kernel.seeds import Seeds
 from penstock.sim.swarm.cast_controllers import Controllers
@@ -125,6 +125,16 @@ FAULT_KINDS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StreamOptions:
+    """Of a run whose object is written while it is sent."""
+
+    flush_ns: Duration = 250 * MILLISECOND
+    overflow: StreamOverflow = StreamOverflow.BLOCK
+    # It is written so much faster than it may be sent.
+    haste: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CastOptions:
     """One run."""
 
@@ -151,6 +161,8 @@ class CastOptions:
     with_codec: bool
     repair: RepairChoice = RepairChoice.AUTO
     controllers: Controllers = Controllers.ONE
+    # None: it is there from the beginning.
+    stream: StreamOptions | None = None
 
     def __str__(self) -> str:
         return "\n".join(f"  {field.name}: {getattr(self, field.name)}" for field in fields(self))
@@ -160,8 +172,14 @@ class CastOptions:
         """Of all nodes."""
         drawn = CastSettings()
         rate_bps = max(1, self.symbols * SYMBOL_BYTES * SECOND // self.sending_ns)
+        stream = self.stream or StreamOptions()
         return replace(
             drawn,
+            stream=StreamSettings(
+                block_symbols=self.block_symbols,
+                flush_ns=stream.flush_ns,
+                overflow=stream.overflow,
+            ),
             publisher=replace(
                 drawn.publisher,
                 rate_bps=rate_bps,
@@ -173,6 +191,11 @@ class CastOptions:
             head=replace(drawn.head, forget_ns=15 * SECOND, linger_ns=SECOND),
             subscriber=replace(drawn.subscriber, silence_ns=10 * SECOND),
         )
+
+    @property
+    def symbols_per_s(self) -> int:
+        """How fast they are sent, if nothing hinders them."""
+        return self.symbols * SECOND // self.sending_ns
 
     @property
     def may_fail(self) -> bool:
@@ -215,6 +238,17 @@ def draw_cast_options(seed: int) -> CastOptions:
         repair=rng.choice([*RepairChoice]),
         controllers=_draw_controllers(rng, world),
     )
+
+
+def draw_stream_options(seed: int) -> CastOptions:
+    """As `draw_cast_options`, but what is cast is a stream."""
+    rng = Seeds(seed).rng("swarm", "cast", "stream options")
+    stream = StreamOptions(
+        flush_ns=rng.choice((20, 250, 10_000)) * MILLISECOND,
+        overflow=rng.choice([*StreamOverflow]),
+        haste=rng.choice((1, 4)),
+    )
+    return replace(draw_cast_options(seed), manifest_symbols=0, stream=stream)
 
 
 def _draw_controllers(rng: Random, world: CastWorld) -> Controllers:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from penstock.bloomcast.controller.offers import OFFERS_MAX
 from penstock.bloomcast.controller.topology import NODES_MAX
 from penstock.bloomcast.facts import Offer
-from penstock.bloomcast.segment.segment_head import BLOCKS_MAX
+from penstock.bloomcast.segment.question import BLOCKS_MAX
 from penstock.bloomcast.settings import CastSettings
 from penstock.bloomcast.subscriber.block_state import EXCESS_MAX
 from penstock.kernel.bounded import BoundedDict
@@ -23,7 +23,13 @@ from penstock.kernel.timers import Timers
 from penstock.sim.cast.cast_applications import blocks_of
 from penstock.sim.cast.cast_network import CastNetwork
 from penstock.sim.checkers.cast.base import CastChecker
-from penstock.wire.frames.cast.base import CHOICES, PAGES_MAX, TRAIN_SYMBOLS_MAX
+from penstock.wire.frames.cast.base import (
+    CHOICES,
+    PAGES_MAX,
+    STREAM_BLOCKS_MAX,
+    TRAIN_SYMBOLS_MAX,
+)
+from penstock.wire.frames.cast.membership import ObjectKind
 
 _SKIPPED: Final = (int, float, str, bytes, bool, Enum, type, CastSettings)
 
@@ -51,6 +57,10 @@ def _links(sizes: Sizes) -> int:
 
 def _blocks(sizes: Sizes) -> int:
     return sizes.blocks
+
+
+def _open_blocks(_sizes: Sizes) -> int:
+    return STREAM_BLOCKS_MAX
 
 
 def _symbols(sizes: Sizes) -> int:
@@ -96,6 +106,7 @@ BOUNDS: Final[dict[str, Callable[[Sizes], int]]] = {
     "EndTable._ends": _nodes,
     "EndTable._gone": _nodes,
     "EndTable.failed": _nodes,
+    "FileContents._blocks": _blocks,
     "FreshSymbols._next": _blocks,
     "HeadPlan.segments": _links,
     "HeadSegment.paths": _nodes,
@@ -113,9 +124,13 @@ BOUNDS: Final[dict[str, Callable[[Sizes], int]]] = {
     "PlanPages._pages": _pages,
     "PlanService._asked": _items,
     "Ports._ports": _nodes,
-    "Publisher._blocks": _blocks,
+    "Progress._needs": lambda sizes: min(sizes.blocks, BLOCKS_MAX),
     "Publisher._slow": _nodes,
     "Publisher._timers": _few,
+    "Question._answers": _nodes,
+    "Question._excused": lambda _sizes: 2,
+    "Questions._of_blocks": _open_blocks,
+    "RelayPoint._of_blocks": _open_blocks,
     "RelayPoints._relays": lambda sizes: sizes.settings.head.groups_max,
     "RemoteTopology._requests": _items,
     "RemoteTopology._timers": _items,
@@ -133,9 +148,14 @@ BOUNDS: Final[dict[str, Callable[[Sizes], int]]] = {
     "Repairs._sent_exactly": _blocks,
     "Repairs._symbols": _blocks,
     "RoundTable._slots": lambda _sizes: 2,
+    "Rounds._symbols": _blocks,
+    "Rounds._timers": _few,
     "Routes._routes": _nodes,
-    "SegmentHead._excused": lambda _sizes: 2,
-    "SendingOrder._starts": _blocks,
+    "StreamBlocks._begun": _open_blocks,
+    "StreamBlocks._complete": _open_blocks,
+    "StreamContents._blocks": _open_blocks,
+    "StreamContents._closed": _open_blocks,
+    "StreamContents._timers": _few,
     "Subscriber._timers": _few,
     "TaggedNetwork._exits": lambda _sizes: CHOICES,
     "TaggedNetwork._tags": _links,
@@ -170,7 +190,14 @@ class BoundsOfTablesChecker(CastChecker):
 
     def __init__(self, network: CastNetwork, offer: Offer, *, forged_nodes: int = 0) -> None:
         super().__init__()
-        blocks = blocks_of(offer)
+        stream = network.settings.stream
+        is_stream = offer.kind is ObjectKind.STREAM
+        # Of a stream, as many as are open.
+        blocks = (
+            dict.fromkeys(range(STREAM_BLOCKS_MAX), stream.block_symbols)
+            if is_stream
+            else blocks_of(offer)
+        )
         self._sizes: Final = Sizes(
             nodes=len(network.nodes) + forged_nodes,
             blocks=len(blocks),

@@ -5,11 +5,13 @@ When the time of faults is over, an offer reaches everybody who wants it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from penstock.kernel.instant import Duration, Instant
 from penstock.sim.cast.cast_applications import ReceivingProgram, SendingProgram
 from penstock.sim.cast.cast_network import CastNetwork
+from penstock.sim.cast.stream_programs import ReadingProgram, WritingProgram
 from penstock.sim.checkers.cast.base import CastChecker
 
 
@@ -21,8 +23,8 @@ class ToldChecker(CastChecker):
     def __init__(
         self,
         network: CastNetwork,
-        sender: SendingProgram,
-        receivers: list[ReceivingProgram],
+        sender: SendingProgram | WritingProgram,
+        receivers: Sequence[ReceivingProgram | ReadingProgram],
         *,
         silence_ns: Duration,
         may_fail: bool,
@@ -36,7 +38,7 @@ class ToldChecker(CastChecker):
         self._may_fail: Final = may_fail
         self._looked_at = 0
         # Who has to be told, and until when.
-        self._due: Final[list[tuple[Instant, ReceivingProgram, int]]] = []
+        self._due: Final[list[tuple[Instant, ReceivingProgram | ReadingProgram, int]]] = []
         # What is offered later is hindered by nothing.
         self.peace_at: Instant | None = None
 
@@ -64,7 +66,7 @@ class ToldChecker(CastChecker):
                 self.report(f"{receiver.node} does not know that it will not get the object")
                 self._due.remove(entry)
 
-    def _waits(self, receiver: ReceivingProgram) -> bool:
+    def _waits(self, receiver: ReceivingProgram | ReadingProgram) -> bool:
         """Whether it has not been offered anything yet."""
         machine = self._network.nodes[receiver.node].machine
         return machine.is_waiting(self._sender.offer.item)
