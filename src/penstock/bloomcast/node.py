@@ -72,6 +72,7 @@ class CastNode:
             is_router=is_router,
             settings=discovery,
             on_change=self._on_change,
+            on_lost=self._on_lost,
         )
         self._uplinks: Final = Uplinks(
             self._out,
@@ -87,6 +88,7 @@ class CastNode:
             self._uplinks,
             settings=discovery,
             forward=self._forwarder.forward,
+            is_router=is_router,
             user=self,
         )
         self._link_states: Final = LinkStates(
@@ -229,6 +231,7 @@ class CastNode:
 
     def receive(self, frame: CastFrame, *, via: Port, now: Instant) -> None:
         """Handles a frame that arrived by `via`."""
+        self._neighbours.on_frame(via, now)
         if isinstance(frame, Packet):
             self._on_packet(frame, via, now)
         elif isinstance(frame, Hello):
@@ -268,14 +271,12 @@ class CastNode:
         if self._forwarder.is_too_full(packet):
             return
         if isinstance(body, Up):
-            self._control.on_up(packet, body, now)
+            self._control.on_up(packet, body, via, now)
             return
         if isinstance(body, Down):
-            if body.to == self.id:
-                self._control.on_down(packet, body, now)
-                return
-        else:
-            self._participants.take(packet, via, now)
+            self._control.on_down(packet, body, via, now)
+            return
+        self._participants.take(packet, via, now)
         if self._is_router:
             self._forwarder.forward(packet, via)
 
@@ -285,6 +286,9 @@ class CastNode:
 
     def _on_change(self, now: Instant) -> None:
         self._link_states.on_change(now)
+
+    def _on_lost(self, port: Port, neighbour: int) -> None:
+        self._uplinks.neighbour_lost(port, neighbour)
 
     def _on_controller(self, claim: Claim, now: Instant) -> None:
         """One that knows nothing of this node yet."""

@@ -7,7 +7,7 @@ from typing import Final
 from penstock.bloomcast.discovery.control import Control, Told
 from penstock.bloomcast.discovery.ports import Ports
 from penstock.bloomcast.discovery.replay_window import ReplayWindow
-from penstock.bloomcast.facts import Held, Offer, OfferRefused
+from penstock.bloomcast.facts import Held, Offer, OfferRefused, TransferStopped
 from penstock.bloomcast.machines import MACHINES, AnyPublisher, AnySubscriber
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.publisher.publisher import Phase, Publisher
@@ -24,6 +24,9 @@ from penstock.wire.frames.cast.plan import RelayConfig, Start
 from penstock.wire.frames.cast.rate import AllowedRate
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.transfer import FirstRequest, Stop
+
+# Of a subscriber whose own node sends what it wants.
+SENT_BY_THIS_NODE: Final = "this node sends it itself"
 
 
 class Participants:
@@ -76,6 +79,10 @@ class Participants:
             send_up=lambda body, at: self._say_up(body, offer.item, at),
         )
         self.publishers[offer.item].advertise(now)
+        if offer.item in self.subscribers:
+            # Nobody would send it anything.
+            self.leave(offer.item, SENT_BY_THIS_NODE, now)
+            self._out.tell(TransferStopped(offer.item, SENT_BY_THIS_NODE))
 
     def withdraw(self, item: Item, reason: str, now: Instant) -> None:
         """Ends what is published before all have it."""
@@ -94,6 +101,10 @@ class Participants:
         """Wants an object of a kind, of a file but for the blocks that it has."""
         self._control.withdraw(Unsubscribe, item=item)
         assert item not in self.subscribers, item
+        publisher = self.publishers.get(item)
+        if publisher is not None and publisher.phase is not Phase.STOPPED:
+            self._out.tell(TransferStopped(item, SENT_BY_THIS_NODE))
+            return
         self.subscribers[item] = self._machines.subscriber(
             self._out,
             self._control,

@@ -4,55 +4,51 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import subprocess
-import sys
+import signal
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from penstock.cli.cast.send import _named
 from penstock.cli.main import app
-from tests.live.cast.test_loopback import lan
-
-PENSTOCK = [sys.executable, "-c", "from penstock.cli.main import run; run()", "cast"]
-
-
-def options() -> list[str]:
-    network = lan()
-    group = f"{network.group}:{network.beacon_port}"
-    return ["--json", "--interface", network.interface, "--group", group]
+from penstock.live.cast.receiver_table import FailedReceiver
+from tests.cli.cast.processes import casts, ended, until
 
 
 @pytest.mark.parametrize("insecure", [False, True])
 def test_a_file_goes_from_one_process_to_two(tmp_path: Path, insecure: bool) -> None:
-    source = tmp_path / "image"
+    source = tmp_path / "an image"
     source.write_bytes(os.urandom(500_000))
-    common = options()
-    send = [*PENSTOCK, "send", str(source), "--receivers", "2", *common]
-    sender = subprocess.Popen(
-        [*send, "--insecure"] if insecure else send,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert sender.stderr is not None
-    command = sender.stderr.readline()
-    found = re.search(r"penstock cast receive (\S+) DIRECTORY( --insecure)?$", command)
-    assert found is not None
-    assert (found[1] == "image") is (found[2] is not None) is insecure
-    receivers = []
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        receive = [*PENSTOCK, "receive", found[1], str(tmp_path / name), "--wait", "30s", *common]
-        receive += ["--insecure"] if insecure else []
-        receivers.append(subprocess.Popen(receive, stdout=subprocess.PIPE, text=True))
-    for name, receiver in zip(("one", "other"), receivers, strict=True):
-        said, _ = receiver.communicate(timeout=60)
-        assert json.loads(said) == {"item": "image", "path": str(tmp_path / name / "image")}
-        assert (tmp_path / name / "image").read_bytes() == source.read_bytes()
-    outcome = json.loads(sender.communicate(timeout=60)[0])
-    assert (outcome["item"], outcome["done"], outcome["failed"]) == ("image", 2, [])
+    options = ["--insecure"] if insecure else []
+    with casts(source, "--receivers", "2", *options) as processes:
+        sender = processes.send()
+        assert (processes.item == "an image") is insecure
+        directories = [tmp_path / "one", tmp_path / "other"]
+        receivers = [processes.receive(directory) for directory in directories]
+        for directory, receiver in zip(directories, receivers, strict=True):
+            path = directory / "an image"
+            assert ended(receiver)[0] == {
+                "item": "an image",
+                "path": str(path),
+                "bytes": 500_000,
+                "kept_bytes": 0,
+            }
+            assert path.read_bytes() == source.read_bytes()
+        outcome, _ = ended(sender)
+    assert (outcome["item"], outcome["done"], outcome["failed"]) == ("an image", 2, [])
+
+
+def test_a_receiver_that_is_stopped_says_how_to_go_on(tmp_path: Path) -> None:
+    with casts(tmp_path, "--insecure") as processes:
+        processes.item = "image"
+        receiver = processes.receive(tmp_path / "one")
+        until((tmp_path / "one" / "image.part.state").exists)
+        receiver.send_signal(signal.SIGINT)
+        said, told = ended(receiver, 130)
+        assert told == f"penstock: {said['error']}\n"
+        assert "repeat the command to begin again" in told
+        assert list((tmp_path / "one").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -73,7 +69,17 @@ def test_a_file_goes_from_one_process_to_two(tmp_path: Path, insecure: bool) -> 
         ),
         (["send", ".", "--repair", "never", "--insecure"], "is none of auto, exact, coded"),
         (["receive", "thing", "nowhere", "--insecure"], "create it first"),
-        (["receive", "../thing", ".", "--wait", "soon", "--insecure"], "--wait"),
+        (["receive", "thing", "nowhere", "--wait", "soon", "--insecure"], "--wait"),
+        (["receive", "../thing", ".", "--insecure"], "without . and .."),
+        (["send", ".", "--as", "../evil.txt", "--insecure"], "without . and .."),
+        (["send", ".", "--as", "a\nb", "--insecure"], "cannot be printed: use --as"),
+        (["send", ".", "--as", "a" * 241, "--insecure"], "may have 240 bytes"),
+        (["send", ".", "--receivers", "70000"], "--receivers is 0 to 65,535, not 70000"),
+        (["send", ".", "--receivers", "-1"], "--receivers is 0 to 65,535, not -1"),
+        (["send", ".", "--rate", "0"], "--rate is a rate of 100kbit/s or more"),
+        (["send", ".", "--rate", "-5Mbit/s"], "--rate is a rate of 100kbit/s or more"),
+        (["send", ".", "--interface", "10.254.253.9"], "no address of this machine"),
+        (["receive", "thing", ".", "--insecure", "--interface", "10.254.253.9"], "no address of"),
     ],
 )
 def test_wrong_use_is_one_line(arguments: list[str], complaint: str) -> None:
@@ -81,3 +87,26 @@ def test_wrong_use_is_one_line(arguments: list[str], complaint: str) -> None:
     assert result.exit_code == 2
     assert complaint in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_failure_is_one_json_object() -> None:
+    ticket = "7" * 20
+    result = CliRunner().invoke(app, ["cast", "receive", f"x:{ticket}", "nowhere", "--json"])
+    assert result.exit_code == 2
+    said = json.loads(result.stdout)
+    assert said == {"item": "x", "error": said["error"], "reason": None}
+    assert "create it first" in said["error"]
+
+
+def test_help_names_the_guide() -> None:
+    assert "docs/guide/casts.md" in CliRunner().invoke(app, ["cast", "--help"]).stdout
+
+
+def test_receivers_that_fail_are_named() -> None:
+    """With their addresses where names do not tell them apart."""
+    one = FailedReceiver("h1", "10.0.0.1:7", "silent")
+    other = FailedReceiver("h2", "10.0.0.2:7", "stopped")
+    assert _named((one, other)) == "h1 (silent), h2 (stopped)"
+    twin = FailedReceiver("h1", "10.0.0.1:8", "silent")
+    assert _named((one, twin)) == "h1 at 10.0.0.1:7 (silent), h1 at 10.0.0.1:8 (silent)"
+    assert _named((one,) * 12).endswith(" and 2 more")

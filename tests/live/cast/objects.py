@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
+from time import monotonic
 
 from penstock.bloomcast.coding.block_layout import BlockLayout
 from penstock.bloomcast.facts import Verdict
-from penstock.live.cast.object_sink import ObjectSink
+from penstock.kernel.errors import UsageError
+from penstock.live.cast.object_sink import KEPT_BYTES_MAX, ObjectSink
 from penstock.live.cast.object_source import ObjectSource
+from penstock.live.cast.part_state import PartObject
+from penstock.live.cast.receiving_target import ReceivingTarget
 from penstock.wire.frames.cast.base import MANIFEST_BLOCK
 
 SYMBOL_BYTES = 64
@@ -58,17 +62,25 @@ def source_of(path: Path, *, block_symbols: int = BLOCK_SYMBOLS) -> ObjectSource
 
 
 def sink_for(
-    source: ObjectSource, directory: Path, name: str = "copy", **options: int
+    source: ObjectSource,
+    directory: Path,
+    name: str = "copy",
+    *,
+    overwrite: bool = False,
+    kept_bytes_max: int = KEPT_BYTES_MAX,
+    clock: Callable[[], float] = monotonic,
 ) -> ObjectSink:
     directory.mkdir(exist_ok=True)
-    return ObjectSink(
-        directory,
-        name,
-        object_id=source.object_id,
-        layout=source.layout,
-        manifest_bytes=len(source.manifest_data),
-        **options,  # type: ignore[arg-type]
-    )
+    target = ReceivingTarget(directory, name, overwrite=overwrite, clock=clock)
+    try:
+        return ObjectSink(target, announced(source), kept_bytes_max=kept_bytes_max)
+    except UsageError:
+        target.close()
+        raise
+
+
+def announced(source: ObjectSource) -> PartObject:
+    return PartObject(source.object_id, source.layout, len(source.manifest_data))
 
 
 def layout_of(source: ObjectSource, block: int) -> tuple[BlockLayout, int]:

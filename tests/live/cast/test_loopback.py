@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from penstock.kernel.errors import UnreachableError, UsageError
 from penstock.live.cast.cast_keys import CastKeys
 from penstock.live.cast.cast_receiver import CastReceiver
-from penstock.live.cast.cast_sender import CastOutcome, send_object
+from penstock.live.cast.cast_sender import CastOutcome, CastSender
 from penstock.live.cast.lan_sockets import LanAddress
 from penstock.live.cast.object_source import ObjectSource
 from penstock.live.cast.symbol_sealing import EncryptedSymbols
@@ -35,6 +36,12 @@ def lan() -> LanAddress:
 def drops(seed: int, loss: float) -> Callable[[], bool]:
     chance = Random(seed).random
     return lambda: chance() < loss
+
+
+async def send_object(
+    source: ObjectSource, item: str, *, timeout_s: float = 600.0, **options: Any
+) -> CastOutcome:
+    return await CastSender(source, item, **options).run(timeout_s=timeout_s)
 
 
 async def cast(
@@ -129,7 +136,7 @@ def test_a_receiver_gives_up_when_nobody_sends(tmp_path: Path) -> None:
     async def alone() -> None:
         await CastReceiver("thing", tmp_path, lan=lan()).run(timeout_s=0.5)
 
-    with pytest.raises(UnreachableError, match="nobody sends it"):
+    with pytest.raises(UnreachableError, match="nobody sends thing"):
         asyncio.run(alone())
     assert list(tmp_path.iterdir()) == []
 
@@ -153,18 +160,31 @@ def test_who_has_another_ticket_gets_nothing(tmp_path: Path) -> None:
     source = ObjectSource.of(path)
 
     async def program() -> None:
-        sending = send_object(source, "thing", receivers=1, keys=CastKeys(b"right"), lan=network)
-        friend = CastReceiver("thing", right, keys=CastKeys(b"right"), lan=network)
-        stranger = CastReceiver("thing", wrong, keys=CastKeys(b"wrong"), lan=network)
-        outcome, _path, refused = await asyncio.gather(
-            sending,
-            friend.run(timeout_s=20),
-            stranger.run(timeout_s=2),
+        notes: list[str] = []
+        keys = CastKeys(b"right")
+        options: dict[str, Any] = {"keys": keys, "lan": network, "note": notes.append}
+        sending = asyncio.ensure_future(send_object(source, "thing", receivers=1, **options))
+        stranger = CastReceiver(
+            "thing", wrong, keys=CastKeys(b"wrong"), lan=network, note=notes.append
+        )
+        plain = CastReceiver("other", wrong, lan=network)
+        astray = CastReceiver("third", wrong, keys=keys, lan=network)
+        refused = await asyncio.gather(
+            *[each.run(timeout_s=1.2) for each in (stranger, plain, astray)],
             return_exceptions=True,
         )
-        assert isinstance(outcome, CastOutcome)
+        assert all(isinstance(error, UnreachableError) for error in refused)
+        for error, text in zip(
+            refused, ("another ticket", "has a ticket", "the name"), strict=True
+        ):
+            assert text in str(error)
+        # One was told at once, and so was the sender.
+        assert any("waits for a sender of thing" in note for note in notes)
+        assert any("asks for another name than thing" in note for note in notes)
+        friend = CastReceiver("thing", right, keys=keys, lan=network)
+        await friend.run(timeout_s=20)
+        outcome = await sending
         assert outcome.done == 1
-        assert isinstance(refused, UnreachableError)
 
     asyncio.run(program())
     source.close()

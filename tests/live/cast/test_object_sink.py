@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 from penstock.bloomcast.facts import Verdict
 from penstock.kernel.errors import PeerError, UsageError
 from penstock.live.cast.object_sink import ObjectSink
+from penstock.live.cast.receiving_target import ReceivingTarget
 from penstock.wire.frames.cast.base import MANIFEST_BLOCK
 from tests.live.cast.objects import (
     BLOCK_SYMBOLS,
     SYMBOL_BYTES,
+    announced,
     blocks_of,
     described,
     make_file,
@@ -320,15 +323,7 @@ def test_state_reaches_the_disk_at_most_every_two_seconds(
     now = [0.0]
     monkeypatch.setattr(os, "fdatasync", lambda _fd: synced.append(now[0]))
     source = source_of(make_file(tmp_path / "file"))
-    (tmp_path / "into").mkdir()
-    sink = ObjectSink(
-        tmp_path / "into",
-        "copy",
-        object_id=source.object_id,
-        layout=source.layout,
-        manifest_bytes=len(source.manifest_data),
-        clock=lambda: now[0],
-    )
+    sink = sink_for(source, tmp_path / "into", clock=lambda: now[0])
     for block in blocks_of(source):
         send_block(source, sink, block)
         sink.sync()
@@ -447,22 +442,12 @@ def test_symbols_that_cannot_be_are_refused(tmp_path: Path) -> None:
         with pytest.raises(PeerError):
             sink.add(block, [number], [payload])
     sink.close()
+    target = ReceivingTarget(tmp_path / "into", "copy")
     with pytest.raises(PeerError, match="manifest of 0 bytes"):
-        ObjectSink(
-            tmp_path / "into",
-            "copy",
-            object_id=source.object_id,
-            layout=source.layout,
-            manifest_bytes=0,
-        )
+        ObjectSink(target, replace(announced(source), manifest_bytes=0))
+    target.close()
     with pytest.raises(UsageError, match="is no directory: create it first"):
-        ObjectSink(
-            tmp_path / "file",
-            "copy",
-            object_id=source.object_id,
-            layout=source.layout,
-            manifest_bytes=100,
-        )
+        ReceivingTarget(tmp_path / "file", "copy")
 
 
 def test_a_file_that_changes_while_it_is_sent_replaces_nothing(tmp_path: Path) -> None:

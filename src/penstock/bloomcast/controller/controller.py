@@ -13,7 +13,7 @@ from penstock.bloomcast.controller.transfer_plans import TransferPlans
 from penstock.bloomcast.discovery.claims import Claim, what_is_left
 from penstock.bloomcast.discovery.control import Control, Route, Told
 from penstock.bloomcast.discovery.ports import Ports
-from penstock.bloomcast.discovery.uplinks import BEACONS_A_LIFE, Uplinks
+from penstock.bloomcast.discovery.uplinks import Uplinks, first_number, next_number
 from penstock.bloomcast.facts import SteppedDown
 from penstock.bloomcast.outbox import Outbox
 from penstock.bloomcast.settings import CastSettings
@@ -40,6 +40,7 @@ class Controller:
         now: Instant,
     ) -> None:
         self._out: Final = out
+        self._control: Final = control
         self._uplinks: Final = uplinks
         self._ports: Final = ports
         self._domain: Final = domain
@@ -55,7 +56,7 @@ class Controller:
             out, control, self._plans if self.has_map() else self._remote, settings=own
         )
         # Whoever hears a beacon of another life tells everything again.
-        self._beacon = out.boot * BEACONS_A_LIFE & 0xFFFF_FFFF
+        self._beacon = first_number(out.boot)
         self._beacon_at = now
 
     # Control frames.
@@ -168,7 +169,7 @@ class Controller:
 
     def _say(self) -> None:
         own = self._uplinks.own
-        self._beacon = self._beacon + 1 & 0xFFFF_FFFF
+        self._beacon = next_number(self._beacon)
         for info in self._ports:
             beacon = Beacon(
                 origin=self._out.next_origin(),
@@ -186,7 +187,8 @@ class Controller:
 
     def _look(self, now: Instant) -> None:
         """Says if the network is another one."""
-        if self._map.has_changed():
+        if self._map.has_changed(now):
+            self._control.on_new_map(now)
             self._plans.on_network_change(now)
             self._service.on_network_change(now)
             if self.has_map():

@@ -220,13 +220,16 @@ class Rendezvous:
         if chosen is None or not transfer.subscribers:
             return
         offer = chosen.body
-        if transfer.is_started or self._reached(transfer) >= offer.receivers > 0:
+        if transfer.is_started or self._are_all_reached(transfer, offer.receivers):
             self._request_soon(item, now)
         elif item not in self._timers:
             self._timers.set(item, now + offer.wait_ms * MILLISECOND)
 
-    def _reached(self, transfer: _Transfer) -> int:
-        return self._planning.reached(transfer.subscribers)
+    def _are_all_reached(self, transfer: _Transfer, receivers: int) -> bool:
+        """Whether all whom the publisher waits for are there; 0: it does not say how many."""
+        if not 0 < receivers <= len(transfer.subscribers):
+            return False
+        return self._planning.reached(transfer.subscribers) >= receivers
 
     def _leave(self, item: Item, transfer: _Transfer, subscriber: int, now: Instant) -> None:
         if transfer.subscribers.pop(subscriber, None) is not None and transfer.is_started:

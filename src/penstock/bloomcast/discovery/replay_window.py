@@ -1,9 +1,14 @@
-"""Which frames of each sender have come before: a frame counts once."""
+"""Which frames of each sender have come before: a frame counts once.
+
+Whoever has the keys may send a number far ahead of a sender's: its frames are refused then until
+its next start, which always counts from anew.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
+from penstock.bloomcast.discovery.serial_numbers import distance
 from penstock.kernel.bounded import BoundedDict
 from penstock.wire.frames.cast.base import Origin
 
@@ -29,13 +34,12 @@ class ReplayWindow:
         known_boot, highest, bits = known
         if boot < known_boot:
             return False
-        ahead = number - highest
+        ahead = distance(number, highest, bits=32)
         if ahead > 0:
             moved = bits << ahead & self._mask if ahead < self._window else 0
             self._seen[node] = (boot, number, moved | 1)
             return True
-        bit = 1 << -ahead
-        if -ahead >= self._window or bits & bit:
+        if -ahead >= self._window or bits >> -ahead & 1:
             return False
-        self._seen[node] = (boot, highest, bits | bit)
+        self._seen[node] = (boot, highest, bits | 1 << -ahead)
         return True

@@ -191,9 +191,7 @@ class RelayQuestion:
         flags = Flag(0)
         if round_ == 0:
             flags |= Flag.OPENING
-        if question.rounds.needs_everything(round_) or not (
-            round_ or question.is_complete(round_)
-        ):
+        if question.rounds.needs_everything(round_) or not (round_ or question.is_complete(round_)):
             # Whoever has not answered FIRST may need all of it.
             flags |= Flag.ALL
         header = Header(

@@ -6,6 +6,8 @@ from penstock.cli.cast import receive, send
 app = new_app(
     """One file or directory to many machines at once, which all end up with the same bytes.
 
+    How to use it, from the first command to a slow network: docs/guide/casts.md.
+
     \b
     Example, on one network:
       penstock cast send debian.img --receivers 2

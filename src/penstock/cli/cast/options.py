@@ -1,9 +1,9 @@
-"""Options that all commands of casts have."""
+"""Options that all commands of casts have, and how they are read."""
 
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -34,11 +34,14 @@ InsecureOption: TypeAlias = Annotated[
 INTERFACE = ""
 # Copies of values in live.cast.lan_sockets, so that --help need not import it.
 GROUP = "239.255.74.52:7452"
+# A symbol takes a tenth of a second then; 2^32 milliseconds are 49 days.
+_RATE_MIN_BITS_PER_S: Final = 100_000
+_WAIT_MAX_NS: Final = 7 * 86_400 * 10**9
 
 
 def lan_of(interface: str, group: str) -> LanAddress:
     """The network that the options name."""
-    from penstock.live.cast.lan_sockets import LanAddress
+    from penstock.live.cast.lan_sockets import LanAddress, check_interface
 
     host, _, port = group.rpartition(":")
     try:
@@ -55,4 +58,54 @@ def lan_of(interface: str, group: str) -> LanAddress:
             raise UsageError(
                 f"--interface {interface!r} is no address of a machine: write one such as 10.0.0.5"
             ) from None
-    return LanAddress(host, int(port), interface or "0.0.0.0")
+    lan = LanAddress(host, int(port), interface or "0.0.0.0")
+    check_interface(lan)
+    return lan
+
+
+def check_item(text: str) -> None:
+    """Refuses what is no item, or no name that receivers may give to a file."""
+    from penstock.bloomcast.item_names import split_item
+    from penstock.live.cast.receiving_target import check_name
+
+    if not text.isprintable():
+        raise UsageError(f"{text!r} has characters that cannot be printed: use --as NAME")
+    if any(part in (".", "..") for part in text.split("/")):
+        raise UsageError(f"{text!r} is no item: write NAME or SCOPE/NAME, without . and ..")
+    check_name(split_item(text)[1])
+
+
+def name_in(text: str) -> str:
+    """Of ITEM[:TICKET] the item: a ticket is a secret."""
+    from penstock.live.cast.ticket import split_ticket
+
+    try:
+        return split_ticket(text)[0]
+    except UsageError:
+        return text.rpartition(":")[0]
+
+
+def seconds_of(name: str, text: str) -> float:
+    """A duration of up to a week."""
+    from penstock.api.units import duration_ns
+    from penstock.kernel.instant import to_seconds
+
+    return to_seconds(duration_ns(name, text, high_ns=_WAIT_MAX_NS, example="30s"))
+
+
+def bytes_per_s(name: str, text: str | None) -> int | None:
+    """A rate; None if there is none."""
+    from penstock.api.units import bit_rate, quoted
+
+    if text is None:
+        return None
+    try:
+        rate = bit_rate(name, text)
+    except UsageError:
+        rate = 0
+    if rate < _RATE_MIN_BITS_PER_S:
+        raise UsageError(
+            f"{name} is a rate of 100kbit/s or more, not {quoted(text)}: write one such as"
+            ' "100Mbit/s" or "10MB/s"'
+        )
+    return rate // 8

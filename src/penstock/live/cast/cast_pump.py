@@ -41,8 +41,8 @@ class Wiring(Protocol):
 class SymbolBytes(Protocol):
     """The bytes behind the numbers."""
 
-    def payloads(self, item: Item, block: int, numbers: Sequence[int], /) -> list[bytes]:
-        """Of symbols to send."""
+    def payloads(self, item: Item, block: int, numbers: Sequence[int], /) -> list[bytes] | None:
+        """Of symbols to send; None if there are none, and the transfer is about to end."""
 
     def arrived(self, fact: SymbolsArrived, payloads: Sequence[bytes], /) -> None:
         """Of symbols that came and are new."""
@@ -60,6 +60,8 @@ class CastPump:
         symbols: SymbolBytes,
         sealing: SymbolSealing,
         on_fact: Callable[[CastFact], None],
+        # A frame that is damaged, or of others.
+        on_unreadable: Callable[[bytes], None] | None = None,
         # Tests drop datagrams here.
         drops: Callable[[], bool] | None = None,
     ) -> None:
@@ -70,6 +72,7 @@ class CastPump:
         # Another one when FIRST has said which key it is.
         self.sealing = sealing
         self._on_fact: Final = on_fact
+        self._on_unreadable: Final = on_unreadable
         self._drops: Final = drops
         self._sockets: Final[list[DatagramTrains]] = []
         self._loop: Final = asyncio.get_running_loop()
@@ -134,13 +137,23 @@ class CastPump:
         symbols = [each for each in datagrams if len(each) > 1 and each[1] == DATA_TYPE]
         for datagram in datagrams:
             if len(datagram) < 2 or datagram[1] != DATA_TYPE:
-                self._hand_over(self._codec.decode(bytes(datagram)), train.address)
+                self._read(bytes(datagram), train.address)
         trains, damaged = read_train(symbols, self.sealing)
         self.corrupt += damaged
         for packet, payloads in trains:
             assert isinstance(packet.body, Symbols)
             self._at_hand = dict(zip(packet.body.numbers, payloads, strict=True))
             self._hand_over(packet, train.address)
+
+    def _read(self, datagram: bytes, address: Address) -> None:
+        try:
+            frame = self._codec.decode(datagram)
+        except PeerError:
+            self.corrupt += 1
+            if self._on_unreadable is not None:
+                self._on_unreadable(datagram)
+        else:
+            self._hand_over(frame, address)
 
     def _hand_over(self, frame: CastFrame, address: Address) -> None:
         via = self._wiring.port_from(frame, address)
@@ -167,7 +180,8 @@ class CastPump:
         if isinstance(frame, Packet) and isinstance(frame.body, Symbols):
             header = frame.header
             payloads = self._symbols.payloads(header.item, header.block, frame.body.numbers)
-            socket.send_train(sealed_datagrams(frame, payloads, self.sealing), address)
+            if payloads is not None:
+                socket.send_train(sealed_datagrams(frame, payloads, self.sealing), address)
         else:
             socket.send(self._codec.encode(frame), address)
 

@@ -1,22 +1,32 @@
-"""Receives one object into a directory."""
+"""Receives one object into a directory.
+
+    run ── verifies what an earlier attempt has left ── subscribes ── receives ── STOP
+           (in a thread)                                 blocks are decoded in another process,
+                                                         the complete object is placed in a thread
+
+The sender is told that all is done when the object has its name, not before. Whoever ends early
+says so, and keeps its part.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from enum import Enum, auto
 from functools import partial
-from multiprocessing import get_context
 from random import SystemRandom
 from socket import gethostname
-from time import monotonic, monotonic_ns, time
+from threading import Event
+from time import monotonic, monotonic_ns
 from typing import Final
 
 from penstock.bloomcast.facts import (
     BlockDecodable,
     CastFact,
     EpochBegan,
+    Held,
     ObjectComplete,
     SymbolsArrived,
     TransferOpened,
@@ -26,71 +36,91 @@ from penstock.bloomcast.facts import (
 from penstock.bloomcast.item_names import item_of, split_item
 from penstock.bloomcast.node import CastNode
 from penstock.bloomcast.subscriber.object_shape import ObjectShape
-from penstock.kernel.errors import UnreachableError
-from penstock.kernel.machine import Port
+from penstock.kernel.errors import PeerError, PenstockError, UnreachableError, UsageError
 from penstock.kernel.seeds import Seeds
+from penstock.live.cast.block_decoders import decoder_process
 from penstock.live.cast.cast_keys import NO_KEYS, CastKeys
 from penstock.live.cast.cast_pump import CastPump
 from penstock.live.cast.datagram_trains import Address, DatagramTrains
 from penstock.live.cast.lan_sockets import (
     LanAddress,
+    buffer_note,
     group_socket,
     receiver_socket,
 )
 from penstock.live.cast.object_sink import ObjectSink
+from penstock.live.cast.part_state import PartObject
+from penstock.live.cast.receiving_target import ReceivingTarget
+from penstock.live.cast.sender_port import SENDER_PORT, SenderPort
 from penstock.live.cast.symbol_sealing import PlainSymbols, UnreadableSymbols
+from penstock.live.error_text import in_words
 from penstock.wire.codec.cast.cast_codec import CastCodec
 from penstock.wire.codec.cast.mac import Blake2Sealer
-from penstock.wire.frames.cast.base import MANIFEST_BLOCK, CastFrame, Item
-from penstock.wire.frames.cast.neighbours import Beacon
+from penstock.wire.frames.cast.base import MANIFEST_BLOCK, Item
 from penstock.wire.frames.cast.topology import CastRole
 
-_UP: Final = "up"
 # A sender that was not heard for so long is gone; another may come.
 _SILENCE_S: Final = 3.0
+# UNSUBSCRIBE is answered within this time, or not at all.
+_LEAVE_S: Final = 0.6
+_REASON_CHARS_MAX: Final = 120
+
+# Why a transfer stopped, as its machine says it, and what that means to a person.
+_STOPPED: Final = {
+    "silent": "nothing was heard of the sender for 60 s",
+    "slow": "this machine takes less than the sender's --min-rate",
+    "ended without this receiver": "the sender has ended, as it did not hear this receiver",
+}
 
 
-class _UpWiring:
-    """One port: the first sender that was heard, and its address."""
+class ReceiverStage(Enum):
+    """How far a receiver is."""
 
-    def __init__(self, socket: DatagramTrains, attach: Callable[[Address], None]) -> None:
-        self._socket: Final = socket
-        self._attach: Final = attach
-        self.sender: Address | None = None
-        self.heard_at = 0.0
+    # It looks at what an earlier attempt has left.
+    RESUMING = auto()
+    SEARCHING = auto()
+    # A sender is there, and has not begun.
+    WAITING = auto()
+    RECEIVING = auto()
+    # All symbols are there, or enough; blocks are decoded and compared with their hashes.
+    VERIFYING = auto()
+    # It has everything; others have not.
+    COMPLETE = auto()
 
-    def port_from(self, frame: CastFrame, address: Address) -> Port | None:
-        """Frames of other senders are not for us."""
-        if self.sender is None and isinstance(frame, Beacon):
-            self.sender = address
-            self._attach(address)
-        if address != self.sender:
-            return None
-        self.heard_at = monotonic()
-        return _UP
 
-    def way_to(self, _port: Port, _frame: CastFrame) -> tuple[DatagramTrains, Address]:
-        """To the sender alone."""
-        assert self.sender is not None
-        return self._socket, self.sender
+@dataclass(frozen=True, slots=True)
+class ReceiverProgress:
+    """What a receiver has of its object; `total_bytes` is None until it is known."""
+
+    stage: ReceiverStage
+    done_bytes: int
+    total_bytes: int | None
 
 
 class _SinkBytes:
     """What arrives goes to the sink."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_error: Callable[[Exception], None]) -> None:
         self.sink: ObjectSink | None = None
+        self.arrived_bytes = 0
+        self._on_error: Final = on_error
 
-    def payloads(self, _item: Item, _block: int, _numbers: Sequence[int]) -> list[bytes]:
+    def payloads(self, _item: Item, _block: int, _numbers: Sequence[int]) -> None:
         raise AssertionError("a receiver sends no symbols")
 
     def arrived(self, fact: SymbolsArrived, payloads: Sequence[bytes]) -> None:
         assert self.sink is not None
-        self.sink.add(fact.block, fact.numbers, payloads)
+        try:
+            new = self.sink.add(fact.block, fact.numbers, payloads)
+        except OSError as error:
+            self._on_error(error)
+        else:
+            if fact.block != MANIFEST_BLOCK:
+                self.arrived_bytes += new * self.sink.layout.symbol_bytes
 
 
 class CastReceiver:
-    """Of one item."""
+    """Of one item; its target is locked from the beginning, and nobody is told before `run`."""
 
     def __init__(
         self,
@@ -100,95 +130,240 @@ class CastReceiver:
         overwrite: bool = False,
         keys: CastKeys = NO_KEYS,
         lan: LanAddress | None = None,
+        # Takes lines that a person should read while it runs.
+        note: Callable[[str], None] = lambda _text: None,
         drops: Callable[[], bool] | None = None,
     ) -> None:
         self._item: Final = item_of(item)
         self._name: Final = split_item(item)[1]
-        self._directory: Final = directory
-        self._overwrite: Final = overwrite
         self._keys: Final = keys
         self._lan: Final = lan or LanAddress()
-        chance = SystemRandom()
+        self._note: Final = note
+        self._bytes: Final = _SinkBytes(self._fail)
+        self._stopped: Final = asyncio.Event()
+        self._is_cancelled: Final = Event()
+        self._reason = ""
+        self._error: PenstockError | None = None
+        # What runs in a thread; nobody else may touch the sink meanwhile.
+        self._resuming: asyncio.Future[list[int]] | None = None
+        self._placing: asyncio.Future[str] | None = None
+        # Of an earlier attempt, verified again.
+        self.kept_bytes = 0
+        self.path: str | None = None
+        self._target: Final = ReceivingTarget(directory, self._name, overwrite=overwrite)
+        try:
+            socket = receiver_socket(self._lan)
+            beacons = group_socket(self._lan, self._lan.beacon_port)
+        except BaseException:
+            self._target.close()
+            raise
+        self._port: Final = SenderPort(socket, keys, self._attach)
+        self._group: DatagramTrains | None = None
         self._machine: Final = CastNode(
-            chance.randrange(1, 1 << 32),
+            self._target.state.node,
             gethostname()[:64],
-            boot=int(time()),
+            boot=self._target.state.boot,
             roles=CastRole(0),
-            seeds=Seeds(chance.randrange(1 << 64)),
+            seeds=Seeds(SystemRandom().randrange(1 << 64)),
             now=monotonic_ns(),
             domain=keys.domain(),
         )
-        self._bytes: Final = _SinkBytes()
-        socket = receiver_socket(self._lan)
-        self._wiring: Final = _UpWiring(socket, self._attach)
-        self._group: DatagramTrains | None = None
         self._pump: Final = CastPump(
             self._machine,
             codec=CastCodec(Blake2Sealer(keys.domain_key())),
-            wiring=self._wiring,
+            wiring=self._port,
             symbols=self._bytes,
             sealing=PlainSymbols() if keys.are_plain else UnreadableSymbols(),
             on_fact=self._on_fact,
+            on_unreadable=self._port.on_unreadable,
             drops=drops,
         )
         self._pump.listen(socket)
-        self._pump.listen(group_socket(self._lan, self._lan.beacon_port))
-        # Decoding holds the interpreter; symbols that come meanwhile must not be lost.
-        self._decoders: Final = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-        self._stopped: Final = asyncio.Event()
-        self._reason = ""
-        self.path: str | None = None
+        self._pump.listen(beacons)
+        self._buffer_note: Final = buffer_note(socket)
+        self._decoders: Final = decoder_process()
 
     async def run(self, *, timeout_s: float = 600.0) -> str:
         """Receives the object; returns where it is."""
-        self._pump.call(lambda node, now: node.subscribe(self._item, now=now))
-        watch = asyncio.ensure_future(self._watch(timeout_s))
-        stopped = asyncio.ensure_future(self._stopped.wait())
-        ended = asyncio.ensure_future(self._pump.ended.wait())
+        if self._buffer_note:
+            self._note(self._buffer_note)
         try:
-            await asyncio.wait({watch, stopped, ended}, return_when=asyncio.FIRST_COMPLETED)
+            held = await self._resume()
+            self._pump.call(lambda node, now: node.subscribe(self._item, held=held, now=now))
+            await self._until_it_ends(timeout_s)
         finally:
-            for task in (watch, stopped, ended):
+            self._is_cancelled.set()
+            await self._end()
+        if self.path is None:
+            raise self._pump.error or self._error or UnreachableError(self._why_not())
+        return self.path
+
+    @property
+    def progress(self) -> ReceiverProgress:
+        """How far it is."""
+        sink = self._bytes.sink
+        total = None if sink is None else sink.layout.length_bytes
+        stage = self._stage(total)
+        done = self.kept_bytes + self._bytes.arrived_bytes
+        return ReceiverProgress(stage, min(done, total or 0), total)
+
+    def _stage(self, total: int | None) -> ReceiverStage:
+        if self.path is not None:
+            return ReceiverStage.COMPLETE
+        if self._resuming is not None and not self._resuming.done():
+            return ReceiverStage.RESUMING
+        if self._port.sender is None:
+            return ReceiverStage.SEARCHING
+        if self._machine.is_waiting(self._item):
+            return ReceiverStage.WAITING
+        if total is not None and self.kept_bytes + self._bytes.arrived_bytes >= total:
+            return ReceiverStage.VERIFYING
+        return ReceiverStage.RECEIVING
+
+    # From the beginning to the end.
+
+    async def _resume(self) -> Held | None:
+        """Verifies again what an earlier attempt has left."""
+        earlier = self._target.state.object
+        if earlier is None:
+            return None
+        self._bytes.sink = sink = ObjectSink(self._target, earlier)
+
+        def look(_done: int, _total: int) -> None:
+            if self._is_cancelled.is_set():
+                raise InterruptedError
+
+        self._resuming = asyncio.get_running_loop().run_in_executor(None, sink.resume, look)
+        await asyncio.wait({self._resuming})
+        try:
+            blocks = self._resuming.result()
+        except PeerError:
+            # The manifest is that of another layout: the state is damaged.
+            blocks = []
+        except OSError as error:
+            raise UsageError(f"cannot read {self._target.part}: {in_words(error)}") from None
+        self.kept_bytes = sink.verified_bytes
+        if sink.manifest is None:
+            return None
+        return Held(object_id=sink.object_id, blocks=frozenset([MANIFEST_BLOCK, *blocks]))
+
+    async def _until_it_ends(self, timeout_s: float) -> None:
+        tasks = [
+            asyncio.ensure_future(each)
+            for each in (self._watch(timeout_s), self._stopped.wait(), self._pump.ended.wait())
+        ]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
                 task.cancel()
+
+    async def _end(self) -> None:
+        """Leaves, if there is something to leave; what has arrived stays."""
+        threads = [each for each in (self._resuming, self._placing) if each is not None]
+        if threads:
+            await asyncio.wait(threads)
+        try:
+            if self.path is None:
+                await self._leave()
+        finally:
             self._pump.close()
             self._decoders.shutdown(wait=False, cancel_futures=True)
-            if self.path is None and self._bytes.sink is not None:
-                self._bytes.sink.close()
-        if self._pump.error is not None:
-            raise self._pump.error
-        if self.path is None:
-            raise UnreachableError(
-                f"{self._name}: {self._reason or 'nobody sends it'}; repeat the command to go on"
-            )
-        return self.path
+            sink = self._bytes.sink
+            if sink is None:
+                self._target.close()
+            elif self.path is None:
+                sink.sync_at_last()
+                sink.close()
+
+    async def _leave(self) -> None:
+        """Nobody is to wait for this receiver."""
+        has_been_stopped = self._stopped.is_set() and self._error is None
+        if self._port.sender is None or self._pump.ended.is_set() or has_been_stopped:
+            return
+        reason = "stopped" if self._error is None else str(self._error)[:_REASON_CHARS_MAX]
+        self._pump.call(lambda node, now: node.leave(self._item, reason=reason, now=now))
+        until = monotonic() + _LEAVE_S
+        while self._machine.unfinished()["control frames"] and monotonic() < until:
+            await asyncio.sleep(_LEAVE_S / 30)
 
     def _attach(self, sender: Address) -> None:
         """Hears what this sender multicasts."""
         self._group = group_socket(self._lan, sender[1])
         self._pump.listen(self._group)
-        self._machine.link_up(_UP)
+        self._machine.link_up(SENDER_PORT)
 
     async def _watch(self, timeout_s: float) -> None:
-        """Leaves a sender that is silent; gives up when there is none for long."""
-        started = monotonic()
+        """Leaves a sender that is silent; gives up when nothing begins for long."""
+        port, started = self._port, monotonic()
+        has_told_of_others = False
         while True:
-            await asyncio.sleep(_SILENCE_S / 3)
-            wiring, now = self._wiring, monotonic()
-            if wiring.sender is None:
-                if now - max(started, wiring.heard_at) > timeout_s:
-                    return
-            elif now - wiring.heard_at > _SILENCE_S:
-                wiring.sender = None
-                if self._group is not None:
-                    self._pump.forget(self._group)
-                    self._group = None
-                self._pump.call(lambda node, at: node.link_down(_UP, now=at))
+            await asyncio.sleep(min(_SILENCE_S / 3, timeout_s))
+            now = monotonic()
+            if port.others and port.sender is None and not has_told_of_others:
+                has_told_of_others = True
+                self._note(f"{port.others}; waits for a sender of {self._name}")
+            if port.sender is not None and now - port.heard_at > _SILENCE_S:
+                self._detach()
                 if self.path is not None:
                     return
+            since = max(started, port.heard_at if port.sender is None else port.attached_at)
+            if self._machine.is_waiting(self._item) and now - since >= timeout_s:
+                return
+
+    def _detach(self) -> None:
+        self._port.sender = None
+        if self._group is not None:
+            self._pump.forget(self._group)
+            self._group = None
+        self._pump.call(lambda node, at: node.link_down(SENDER_PORT, now=at))
+
+    def _fail(self, error: Exception) -> None:
+        """It cannot go on: the sender is told, and the part stays."""
+        if self._error is None:
+            self._error = (
+                error
+                if isinstance(error, PenstockError)
+                else UsageError(f"cannot write {self._target.part}: {in_words(error)}; make room")
+            )
+            self._stopped.set()
+
+    def _why_not(self) -> str:
+        """Why there is no object, and what to do."""
+        name, port = self._name, self._port
+        if self._reason:
+            kept = self.kept_text()
+            again = f"{kept}: repeat the command to go on" if kept else "repeat the command"
+            return f"{name}: {_STOPPED.get(self._reason, self._reason)}; {again}"
+        if port.sender is not None:
+            return (
+                f"a sender is here, and has not begun to send {name}: compare the name with the"
+                " sender's command, or choose a longer --wait, as it may wait for other receivers"
+            )
+        if port.others:
+            return f"nobody sends {name} with these keys; {port.others}"
+        return (
+            f"nobody sends {name}: run 'penstock cast send' on the same network, and compare"
+            " --group and --interface on both sides; then repeat the command"
+        )
+
+    def kept_text(self) -> str:
+        """Such as `12.3 of 24.0 MB are kept`; empty if nothing is."""
+        sink = self._bytes.sink
+        if sink is None or not sink.verified_bytes:
+            return ""
+        done, total = sink.verified_bytes / 1e6, sink.layout.length_bytes / 1e6
+        return f"{done:,.1f} of {total:,.1f} MB are kept"
 
     # What the machine says.
 
     def _on_fact(self, fact: CastFact) -> None:
+        try:
+            self._take(fact)
+        except (PeerError, UsageError, OSError) as error:
+            self._fail(error)
+
+    def _take(self, fact: CastFact) -> None:
         if isinstance(fact, TransferOpened):
             self._open(fact)
         elif isinstance(fact, EpochBegan):
@@ -198,9 +373,8 @@ class CastReceiver:
         elif isinstance(fact, BlockDecodable):
             self._decode(fact.block)
         elif isinstance(fact, ObjectComplete):
-            sink = self._bytes.sink
-            assert sink is not None
-            self.path = sink.put_in_place()
+            # All of it was there already.
+            self._place(lambda: None)
         elif isinstance(fact, TransferStopped):
             self._reason = fact.reason
             self._stopped.set()
@@ -208,14 +382,14 @@ class CastReceiver:
     def _open(self, fact: TransferOpened) -> None:
         first = fact.first
         self._pump.sealing = self._keys.sealing_of(first.object_id, first.epoch)
-        self._bytes.sink = ObjectSink(
-            self._directory,
-            self._name,
-            object_id=first.object_id,
-            layout=ObjectShape.of(first).layout,
-            manifest_bytes=first.manifest_bytes,
-            overwrite=self._overwrite,
-        )
+        layout = ObjectShape.of(first).layout
+        announced = PartObject(first.object_id, layout, first.manifest_bytes)
+        sink = self._bytes.sink
+        if sink is None or sink.announced != announced:
+            if sink is not None:
+                sink.release()
+            self.kept_bytes = self._bytes.arrived_bytes = 0
+            self._bytes.sink = ObjectSink(self._target, announced)
 
     def _decode(self, block: int) -> None:
         sink = self._bytes.sink
@@ -229,17 +403,52 @@ class CastReceiver:
         future.add_done_callback(partial(self._decoded, block))
 
     def _decoded(self, block: int, future: asyncio.Future[Verdict]) -> None:
-        sink = self._bytes.sink
-        if future.cancelled() or sink is None or self._pump.ended.is_set():
+        if future.cancelled() or self._bytes.sink is None or self._pump.ended.is_set():
             return
         error = future.exception()
+        if isinstance(error, OSError):
+            self._fail(error)
+            return
         if error is not None:
             self._pump.close(error if isinstance(error, Exception) else None)
             return
-        verdict = future.result()
+        try:
+            self._conclude(self._bytes.sink, block, future.result())
+        except (PeerError, UsageError, OSError) as failure:
+            self._fail(failure)
+
+    def _conclude(self, sink: ObjectSink, block: int, verdict: Verdict) -> None:
+        def tell() -> None:
+            self._pump.call(lambda node, _now: node.decoded(self._item, block, verdict))
+
         sink.conclude(block, verdict)
         sink.sync()
+        if sink.is_complete:
+            self._place(tell)
+            return
         if block == MANIFEST_BLOCK and verdict is Verdict.COMPLETE:
             for waiting in sink.take_waiting():
                 self._decode(waiting)
-        self._pump.call(lambda node, _now: node.decoded(self._item, block, verdict))
+        tell()
+
+    def _place(self, tell: Callable[[], None]) -> None:
+        """Gives the object its name, which may take long; then says that it is done."""
+        sink = self._bytes.sink
+        if self._placing is not None or sink is None:
+            return
+        loop = asyncio.get_running_loop()
+        self._placing = loop.run_in_executor(None, sink.put_in_place)
+
+        def placed(future: asyncio.Future[str]) -> None:
+            if future.cancelled():
+                return
+            error = future.exception()
+            if error is None:
+                self.path = future.result()
+                tell()
+            elif isinstance(error, UsageError | OSError):
+                self._fail(error)
+            else:
+                self._pump.close(error if isinstance(error, Exception) else None)
+
+        self._placing.add_done_callback(placed)

@@ -22,7 +22,7 @@ _GRO_BYTES: Final = Struct("=i")
 _READ_BYTES: Final = 65_535
 # Bounds one call of `receive`, so that timers get their turn.
 _READS_MAX: Final = 16
-_BUFFER_BYTES: Final = 4 << 20
+BUFFER_BYTES: Final = 4 << 20
 # For root alone: what the system grants others may be less.
 _SO_RCVBUFFORCE: Final = 33
 
@@ -48,7 +48,7 @@ class DatagramTrains:
         self.received = 0
         self.sent = 0
         self.dropped = 0
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
         self.buffer_bytes: Final = _grow_buffer(sock)
         # Where there is no such option, each datagram is a train of its own.
         with suppress(OSError):
@@ -120,8 +120,8 @@ class DatagramTrains:
 def _grow_buffer(sock: socket.socket) -> int:
     """Asks for a large receive buffer; returns what there is."""
     try:
-        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
+        sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, BUFFER_BYTES)
     except OSError:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
     # The kernel doubles what it is asked for, for its own use.
     return sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2

@@ -19,7 +19,9 @@ def open_own(path: str) -> int:
     try:
         return os.open(path, flags, 0o600)
     except OSError as error:
-        raise UsageError(f"cannot receive: {in_words(error)}") from None
+        raise UsageError(
+            f"cannot receive: {in_words(error)}; choose another directory, or remove what is there"
+        ) from None
 
 
 def read_at(fd: int, size_bytes: int, offset: int) -> bytes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
+from errno import EADDRNOTAVAIL
 from typing import Final
 
 from penstock.kernel.errors import UsageError
-from penstock.live.cast.datagram_trains import Address, DatagramTrains
+from penstock.live.cast.datagram_trains import BUFFER_BYTES, Address, DatagramTrains
 
 GROUP: Final = "239.255.74.52"
 FIRST_PORT: Final = 7_452
@@ -24,8 +25,23 @@ class LanAddress:
     interface: str = "0.0.0.0"
 
 
+def check_interface(lan: LanAddress) -> None:
+    """Refuses an address that this machine does not have."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.bind((lan.interface, 0))
+        except OSError as error:
+            if error.errno != EADDRNOTAVAIL:
+                raise
+            raise UsageError(
+                f"--interface {lan.interface} is no address of this machine: write one of those"
+                " that 'ip address' shows"
+            ) from None
+
+
 def sender_socket(lan: LanAddress) -> DatagramTrains:
     """What a sender or router sends from and is answered at: the first free port of the range."""
+    check_interface(lan)
     for port in [*range(FIRST_PORT + 1, LAST_PORT + 1), 0]:
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
@@ -40,6 +56,7 @@ def sender_socket(lan: LanAddress) -> DatagramTrains:
 
 def receiver_socket(lan: LanAddress) -> DatagramTrains:
     """What a receiver answers from."""
+    check_interface(lan)
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind((lan.interface, 0))
     _send_from(sock, lan)
@@ -61,6 +78,16 @@ def group_socket(lan: LanAddress, port: int) -> DatagramTrains:
             " with --interface"
         ) from None
     return DatagramTrains(sock)
+
+
+def buffer_note(trains: DatagramTrains) -> str:
+    """What to tell a person of the receive buffer; empty if it is as large as it should be."""
+    if trains.buffer_bytes >= BUFFER_BYTES:
+        return ""
+    return (
+        f"the system gives a receive buffer of {trains.buffer_bytes // 1024:,} KiB in place of"
+        f" {BUFFER_BYTES // 1024:,} KiB: raise net.core.rmem_max, or more has to be repaired"
+    )
 
 
 def group_address(lan: LanAddress, port: int) -> Address:

@@ -13,8 +13,7 @@ there. Not safe for threads; only a `BlockDecoding` may run elsewhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from time import monotonic
+from collections.abc import Sequence
 from typing import Final
 
 from blake3 import blake3
@@ -22,11 +21,11 @@ from blake3 import blake3
 from penstock.bloomcast.coding.block_layout import BlockLayout, manifest_layout
 from penstock.bloomcast.coding.symbol_runs import consecutive_runs
 from penstock.bloomcast.facts import Verdict
-from penstock.kernel.errors import PeerError, UsageError
+from penstock.kernel.errors import PeerError
 from penstock.live.cast.bit_set import BitSet
 from penstock.live.cast.block_decoding import BlockDecoding
 from penstock.live.cast.file_io import open_own, read_at, write_at
-from penstock.live.cast.finished_object import check_kind, check_vacant, place_object
+from penstock.live.cast.finished_object import check_kind, place_object
 from penstock.live.cast.kept_symbols import KeptSymbols
 from penstock.live.cast.manifest import (
     Manifest,
@@ -35,59 +34,41 @@ from penstock.live.cast.manifest import (
     object_id_of,
 )
 from penstock.live.cast.manifest_builder import OnProgress
-from penstock.live.cast.part_state import PartState
+from penstock.live.cast.part_state import PartObject
+from penstock.live.cast.receiving_target import ReceivingTarget
 from penstock.wire.frames.cast.base import MANIFEST_BLOCK
 
 KEPT_BYTES_MAX: Final = 64 << 20
 # So many symbols more than K fail once in 256^17 blocks: nobody needs others.
 _EXCESS_MAX: Final = 16
 _SYMBOL_NUMBERS: Final = 1 << 24
-_NAME_BYTES_MAX: Final = 240
 
 
 class ObjectSink:
-    """Receives one object as `name` in a directory; `resume` comes first."""
+    """Receives one object at a target, which it closes in the end; `resume` comes first."""
 
     def __init__(
         self,
-        directory: str | os.PathLike[str],
-        name: str,
+        target: ReceivingTarget,
+        announced: PartObject,
         *,
-        object_id: bytes,
-        layout: BlockLayout,
-        manifest_bytes: int,
-        overwrite: bool = False,
         kept_bytes_max: int = KEPT_BYTES_MAX,
-        clock: Callable[[], float] = monotonic,
     ) -> None:
+        layout, manifest_bytes = announced.layout, announced.manifest_bytes
         if not 0 < manifest_bytes <= manifest_bytes_max(layout.symbol_bytes):
             raise PeerError(f"a manifest of {manifest_bytes:,} bytes is announced")
-        _check_name(name)
-        folder = os.fspath(directory)
-        if not os.path.isdir(folder):
-            raise UsageError(f"{folder} is no directory: create it first")
-        self.path: Final = os.path.join(folder, name)
-        self.object_id: Final = object_id
+        self.path: Final = target.path
+        self.announced: Final = announced
+        self.object_id: Final = announced.object_id
         self.layout: Final = layout
         self.manifest: Manifest | None = None
         self._manifest_layout: Final = manifest_layout(manifest_bytes, layout.symbol_bytes)
-        self._overwrite: Final = overwrite
-        self._part: Final = f"{self.path}.part"
-        check_vacant(self.path, overwrite=overwrite)
-        if os.path.lexists(self._part) and not os.path.lexists(f"{self._part}.state"):
-            raise UsageError(f"{self._part} is in the way: remove it")
-        self._state: Final = PartState(
-            f"{self._part}.state",
-            object_id=object_id,
-            layout=layout,
-            manifest_bytes=manifest_bytes,
-            clock=clock,
-        )
-        try:
-            self._fd: Final = open_own(self._part)
-        except UsageError:
-            self._state.close()
-            raise
+        self._target: Final = target
+        self._part: Final = target.part
+        self._state: Final = target.state
+        self._is_open = True
+        self._fd: Final = open_own(self._part)
+        self._state.begin(announced)
         if not self._state.is_resumed:
             os.ftruncate(self._fd, 0)
         # What was never written reads as zeros, and need not be written to become so.
@@ -113,6 +94,16 @@ class ObjectSink:
     def verified_blocks(self) -> int:
         """How many blocks are verified, without the manifest."""
         return len(self._verified)
+
+    @property
+    def verified_bytes(self) -> int:
+        """How many bytes of the object are."""
+        runs = self._verified.runs()
+        return sum(
+            min(self.layout.offset_of(stop), self.layout.length_bytes)
+            - self.layout.offset_of(start)
+            for start, stop in runs
+        )
 
     def is_verified(self, block: int) -> bool:
         """Whether a block is what the publisher hashed."""
@@ -236,11 +227,15 @@ class ObjectSink:
         """Brings to disk which blocks are verified, at most every two seconds."""
         self._state.sync()
 
+    def sync_at_last(self) -> None:
+        """Brings it to disk at once: nothing more will be received for now."""
+        self._state.sync(is_last=True)
+
     def put_in_place(self) -> str:
         """Gives the complete object its name, and closes; returns its path."""
         assert self.is_complete, "blocks are missing"
         assert self.manifest is not None
-        place_object(self._part, self.path, self.manifest, overwrite=self._overwrite)
+        place_object(self._part, self.path, self.manifest, overwrite=self._target.overwrite)
         self._kept.close()
         for leftover in (self._part, f"{self._part}.symbols", f"{self._part}.state"):
             if os.path.lexists(leftover):
@@ -248,11 +243,17 @@ class ObjectSink:
         self.close()
         return self.path
 
+    def release(self) -> None:
+        """Closes the files of this object; another one may be received at the target."""
+        if self._is_open:
+            self._is_open = False
+            self._kept.close()
+            os.close(self._fd)
+
     def close(self) -> None:
         """Closes the files, which stay for another attempt."""
-        self._kept.close()
-        os.close(self._fd)
-        self._state.close()
+        self.release()
+        self._target.close()
 
     def _opened(self, block: int) -> _OpenBlock:
         target = self._open.get(block)
@@ -330,10 +331,3 @@ class _OpenBlock:
         self.is_decoding = False
         # Whether the file has nothing but zeros where it has no symbols.
         self.is_blank = is_blank
-
-
-def _check_name(name: str) -> None:
-    if name in ("", ".", "..") or "/" in name or "\0" in name:
-        raise UsageError(f"{name!r} is no name of a file: name the item otherwise")
-    if len(os.fsencode(name)) > _NAME_BYTES_MAX:
-        raise UsageError(f"a name may have {_NAME_BYTES_MAX} bytes: name the item otherwise")

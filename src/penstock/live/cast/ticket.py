@@ -41,3 +41,11 @@ def split_ticket(text: str) -> tuple[str, str | None]:
     """An item and its ticket, if there is one behind a colon."""
     item, colon, ticket = text.rpartition(":")
     return (item, read_ticket(ticket)) if colon else (text, None)
+
+
+def has_ticket(text: str) -> bool:
+    """Whether what is behind the last colon, if there is one, can be read as a ticket."""
+    try:
+        return split_ticket(text)[1] is not None
+    except UsageError:
+        return False

@@ -117,6 +117,8 @@ class ReceivingProgram(CastWatcher):
         self.is_subscribed = False
         self.is_complete = False
         self.stopped: Final[list[tuple[Instant, str]]] = []
+        # When its node forgot what it wanted, unless it has wanted it again since.
+        self.forgotten_at: Instant | None = None
         network.watchers.append(self)
 
     def subscribe(self) -> None:
@@ -125,6 +127,7 @@ class ReceivingProgram(CastWatcher):
         if self.is_subscribed or self.is_complete or not self._sim_node.is_up:
             return
         self.is_subscribed = True
+        self.forgotten_at = None
         held = Held(object_id=self._object_id, blocks=frozenset(self.verified))
 
         def subscribe(node: CastNode, now: Instant) -> None:
@@ -166,6 +169,7 @@ class ReceivingProgram(CastWatcher):
         """The command is given again."""
         if node == self.node:
             self.is_subscribed = False
+            self.forgotten_at = self._network.events.now
             if self.is_wanted:
                 self.subscribe()
 

@@ -174,6 +174,8 @@ class ReadingProgram(CastWatcher):
         self.ended: Final[dict[int, BlockEnded]] = {}
         self.epoch = 0
         self.interruptions = 0
+        # When its node forgot what it wanted, unless it has wanted it again since.
+        self.forgotten_at: Instant | None = None
         self.stopped: Final[list[tuple[Instant, str]]] = []
         network.watchers.append(self)
 
@@ -194,6 +196,7 @@ class ReadingProgram(CastWatcher):
         if self.is_subscribed or self.is_complete or not self._network.nodes[self.node].is_up:
             return
         self.is_subscribed = True
+        self.forgotten_at = None
         self._call(lambda node, now: node.subscribe(self._item, kind=ObjectKind.STREAM, now=now))
 
     def leave(self) -> None:
@@ -229,5 +232,6 @@ class ReadingProgram(CastWatcher):
         """The command is given again."""
         if node == self.node:
             self.is_subscribed = False
+            self.forgotten_at = self._network.events.now
             if self.is_wanted:
                 self.subscribe()

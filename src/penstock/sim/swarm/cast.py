@@ -27,7 +27,7 @@ from penstock.sim.checkers.cast.fills import FillsChecker
 from penstock.sim.checkers.cast.identical_blocks import IdenticalBlocksChecker
 from penstock.sim.checkers.cast.identical_bytes import IdenticalBytesChecker
 from penstock.sim.checkers.cast.one_crossing import OneCrossingChecker
-from penstock.sim.checkers.cast.quiet import QuietChecker, left_over
+from penstock.sim.checkers.cast.quiet import QuietChecker
 from penstock.sim.checkers.cast.told import ToldChecker
 from penstock.sim.swarm.cast_controllers import ITEM_SCOPE
 from penstock.sim.swarm.cast_faults import CastFaults
@@ -103,13 +103,14 @@ class CastSwarm:
             silence_ns=silence_ns,
             may_fail=options.may_fail,
         )
+        self._quiet: Final = QuietChecker(self.sender, self.receivers)
         self.checkers.extend(
             [
                 is_same,
                 FillsChecker(),
                 BoundsOfTablesChecker(network, self.sender.offer),
                 self._told,
-                QuietChecker(),
+                self._quiet,
             ]
         )
         planner = world.routers[options.controllers.planner]
@@ -164,7 +165,8 @@ class CastSwarm:
                 receiver.subscribe()
             if not self.sender.is_running and any(map(self._lacks_an_offer, wanting)):
                 self.sender.publish_again()
-            if not wanting and not self.sender.is_running and not any(left_over(self.network)):
+            is_over = not self.sender.is_running or self._quiet.is_unwanted
+            if not wanting and is_over and not any(self._quiet.left_over(self.network)):
                 return
 
     def _lacks_an_offer(self, receiver: ReceivingProgram | ReadingProgram) -> bool:

@@ -1,6 +1,7 @@
 """Whoever does not get the object is named to its sender, or is told.
 
-When the time of faults is over, an offer reaches everybody who wants it.
+When the time of faults is over, an offer reaches everybody who wants it. A node that had the
+object, or had left, and has restarted since knows nothing of the transfer: it may be named or not.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ class ToldChecker(CastChecker):
         for at, fact in finished:
             offered_at = max(begun for begun, _ in self._sender.offers if begun <= at)
             is_peace = self.peace_at is not None and offered_at > self.peace_at
-            if fact.failed and (is_peace or not self._may_fail):
-                self.report(f"{fact.failed} have failed, with nothing to hinder them for long")
+            failed = tuple(node for node in fact.failed if not self._is_forgetful(node, offered_at))
+            if failed and (is_peace or not self._may_fail):
+                self.report(f"{failed} have failed, with nothing to hinder them for long")
             for receiver in self._receivers:
                 is_named = network.nodes[receiver.node].number in fact.failed
                 if receiver.is_subscribed and not receiver.is_complete and not is_named:
@@ -65,6 +67,19 @@ class ToldChecker(CastChecker):
             elif now > until and not self._waits(receiver):
                 self.report(f"{receiver.node} does not know that it will not get the object")
                 self._due.remove(entry)
+
+    def _is_forgetful(self, number: int, offered_at: Instant) -> bool:
+        """Whether a node took part in an earlier life only, and nobody knew before the offer."""
+        for receiver in self._receivers:
+            node = self._network.nodes[receiver.node]
+            if node.number != number:
+                continue
+            if not node.is_up:
+                return receiver.is_complete or not receiver.is_wanted
+            known_ns = self._network.settings.controller.rejoin_ns
+            at = receiver.forgotten_at
+            return at is not None and at + known_ns > offered_at
+        return False
 
     def _waits(self, receiver: ReceivingProgram | ReadingProgram) -> bool:
         """Whether it has not been offered anything yet."""
