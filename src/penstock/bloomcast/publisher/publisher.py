@@ -16,8 +16,7 @@ from penstock.bloomcast.publisher.announcements import Announcements
 from penstock.bloomcast.publisher.contents import Contents, Session
 from penstock.bloomcast.publisher.file_contents import FileContents
 from penstock.bloomcast.publisher.outcome import Outcome
-from penstock.bloomcast.publisher.pacing import Pacing
-from penstock.bloomcast.publisher.rate_control import RateControl
+from penstock.bloomcast.publisher.sending_rate import SendingRate
 from penstock.bloomcast.publisher.silence_watch import Silence, SilenceWatch
 from penstock.bloomcast.publisher.stream_contents import StreamContents
 from penstock.bloomcast.publisher.unreached import Unreached
@@ -25,13 +24,13 @@ from penstock.bloomcast.segment.head_plan import PlanPages
 from penstock.bloomcast.segment.segment_head import Forward, SegmentHead
 from penstock.bloomcast.settings import CastSettings
 from penstock.bloomcast.stamps import stamp
-from penstock.kernel.instant import SECOND, Duration, Instant, earliest
+from penstock.kernel.instant import Duration, Instant, earliest
 from penstock.kernel.timers import Timers
 from penstock.wire.frames.cast.base import CastBody
 from penstock.wire.frames.cast.header import Header
-from penstock.wire.frames.cast.membership import ObjectKind, Unsubscribe
+from penstock.wire.frames.cast.membership import ObjectKind
 from penstock.wire.frames.cast.plan import Start
-from penstock.wire.frames.cast.rate import AllowedRate, RateInForce
+from penstock.wire.frames.cast.rate import AllowedRate
 from penstock.wire.frames.cast.report import Report
 from penstock.wire.frames.cast.transfer import FirstRequest
 
@@ -90,29 +89,19 @@ class Publisher:
         self._alive_ns: Final[Duration] = settings.subscriber.silence_ns // _SIGNS_OF_LIFE
         self.head: Final = SegmentHead(out, offer.item, settings=settings, forward=forward)
         self._pages: Final = PlanPages()
-        self._rate: Final = RateControl(
-            settings.rate,
-            rate_max_bps=settings.publisher.rate_bps,
-            symbol_bytes=offer.symbol_bytes,
-        )
-        self._is_controlled: Final = settings.rate.is_controlled
-        self._pacing: Final = Pacing(self._rate.rate_bps)
-        # Left behind, as they bear less than the minimum.
-        self._slow: Final[dict[int, None]] = {}
         self._say: Final = Announcements(self.head, offer, settings.publisher.repair)
+        self._rate: Final = SendingRate(settings, offer, self.head, self._say, send_up=send_up)
         is_stream = offer.kind is ObjectKind.STREAM
         session = Session(
             self.head,
             self._say,
-            self._pacing,
+            self._rate.pacing,
             Unreached(self.head, settings.head, is_of_stream=is_stream),
             settings,
         )
         # What its application writes; None: a file is there from the beginning.
         self._stream: Final = StreamContents(out, offer, session) if is_stream else None
         self._contents: Final[Contents] = self._stream or FileContents(offer, session)
-        # When symbols of generation 0 were sent last.
-        self._data_at: Instant = 0
         self._watch: Final = SilenceWatch(settings.head)
         self._timers: Final[Timers[_Timer]] = Timers()
         self._copies_left = 0
@@ -212,19 +201,13 @@ class Publisher:
 
     def on_rate(self, header: Header, report: AllowedRate, now: Instant) -> None:
         """A receiver says what rate it allows."""
-        if header.generation or not self._is_controlled:
-            return
-        self._watch.heard()
-        child = report.child
-        if child in self._slow or self._rate.is_slow(report, now):
-            self._leave_behind(child, now)
-        else:
-            self._say_rate(self._rate.on_report(report, now), now)
+        if self._rate.is_controlled and not header.generation:
+            self._watch.heard()
+            self._rate.on_report(report, now)
 
     def wake(self, now: Instant) -> None:
         """Sends what is due."""
-        has_sent = self._stream is None or self._data_at > self._rate.followed_at
-        self._say_rate(self._rate.wake(now, has_sent=has_sent), now)
+        self._rate.wake(now, may_pause=self._stream is not None)
         for timer in self._timers.due(now):
             if timer is _Timer.COPY:
                 self._send_copy(now)
@@ -272,7 +255,7 @@ class Publisher:
         self.phase = Phase.SENDING
         self._contents.begin(now)
         self._follow(now)
-        self._begin_rate(now)
+        self._rate.begin(now)
         self._remind_ns = self._head_settings.remind_ns
         self._timers.set(_Timer.REMIND, now + self._remind_ns)
         self._watch.heard()
@@ -292,7 +275,7 @@ class Publisher:
         elif self._contents.is_spent:
             self._begin_epoch(now)
         elif self._contents.is_sending and _Timer.TRAIN not in self._timers:
-            self._timers.set(_Timer.TRAIN, self._pacing.next_at(now))
+            self._timers.set(_Timer.TRAIN, self._rate.pacing.next_at(now))
 
     def _begin_epoch(self, now: Instant) -> None:
         """There are no more generations: begins again, with what is still needed."""
@@ -331,24 +314,15 @@ class Publisher:
             self._stop(now)
 
     def _send_train(self, now: Instant) -> None:
-        train = self._contents.next_train(self._train_symbols(), now)
+        train = self._contents.next_train(self._rate.train_symbols(), now)
         if train is not None:
             self._say.symbols(train, now)
-            self._pacing.sent(len(train.numbers) * self.offer.symbol_bytes, now)
+            self._rate.sent(len(train.numbers), now, is_repair=train.is_repair)
             if not train.is_repair:
-                self._data_at = now
                 self._watch.sent(len(train.numbers))
         elif self._stream is None and not self._contents.is_unasked:
-            self._end_rate(now)
+            self._rate.end(now)
         self._follow(now)
-
-    def _train_symbols(self) -> int:
-        """A train is one burst: it must not fill a queue that the rate would not."""
-        settings = self._settings
-        if not self._is_controlled:
-            return settings.train_symbols
-        size_bytes = self._rate.rate_bps * settings.train_ns // SECOND
-        return max(1, min(size_bytes // self.offer.symbol_bytes, settings.train_symbols))
 
     def _stop(self, now: Instant) -> None:
         self.phase = Phase.STOPPED
@@ -358,7 +332,7 @@ class Publisher:
         self._begin_copies(now)
         done, _total = self._contents.counts()
         others = dict.fromkeys([*self.head.ends.all_failed(), *self.head.left_out])
-        failed = tuple({**self._slow, **others})
+        failed = tuple({**self._rate.slow, **others})
         finished = TransferFinished(self.offer.item, done, failed)
         self._send_up(self.outcome.end(finished), now)
 
@@ -366,32 +340,6 @@ class Publisher:
         done, _total = self._contents.counts()
         block = self._contents.end_block
         self._say.stop(ends, now, done=done, block=block, reason=self._reason)
-
-    # The rate.
-
-    def _begin_rate(self, now: Instant) -> None:
-        if not self._is_controlled or not len(self.head.ends):
-            return
-        farthest = max(self.head.ends, key=lambda end: end.round_trip_ns or 0)
-        self._say_rate(self._rate.begin(farthest.node, farthest.round_trip_ns, now), now)
-
-    def _end_rate(self, now: Instant) -> None:
-        self._rate.end(now)
-        self._pacing.rate_bps = self._rate.rate_bps
-
-    def _say_rate(self, body: RateInForce | None, now: Instant) -> None:
-        if body is not None:
-            self._pacing.rate_bps = self._rate.rate_bps
-            self._say.rate(body, now)
-
-    def _leave_behind(self, child: int, now: Instant) -> None:
-        """A receiver is too slow for the others: it leaves the plan, and is told."""
-        self._say.stop([child], now, reason="slow")
-        if child in self._slow:
-            return
-        self._slow[child] = None
-        self._send_up(Unsubscribe(subscriber=child, reason="slow"), now)
-        self._say_rate(self._rate.left(child, now), now)
 
     # Frames.
 

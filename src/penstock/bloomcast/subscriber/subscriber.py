@@ -114,7 +114,7 @@ class Subscriber:
         elif isinstance(body, Stop) and self._ways.follows(packet):
             if self._reception is not None:
                 self._reception.on_stop(header, body)
-            self._stop("" if self.is_complete else body.reason or "ended without this receiver")
+            self._stop("" if self.is_complete else body.reason or "ended without this receiver", now)
         else:
             return
         self._timers.set(_Timer.SILENCE, now + self._settings.silence_ns)
@@ -126,7 +126,7 @@ class Subscriber:
         first, reception = self._first, self._reception
         try:
             if body.kind != self._kind:
-                self._stop(f"the sender has a {body.kind.name.lower()}")
+                self._stop(f"the sender has a {body.kind.name.lower()}", now)
                 return
             if first is None or reception is None:
                 reception = self._begin(header, body)
@@ -135,7 +135,7 @@ class Subscriber:
                     return
                 self._past_epochs[first.epoch] = None
                 if not is_same_object(body, first):
-                    self._stop("the sender has another object now")
+                    self._stop("the sender has another object now", now)
                     return
                 reception = self._begin_epoch(reception, header, body)
         except PeerError:
@@ -229,7 +229,7 @@ class Subscriber:
             if timer is _Timer.SUBSCRIBE:
                 self._subscribe_if_silent(now)
             elif timer is _Timer.SILENCE:
-                self._stop("" if self.is_complete else "silent")
+                self._stop("" if self.is_complete else "silent", now)
                 return
         for question in self._ways.due(now):
             self._report(question, now)
@@ -306,9 +306,13 @@ class Subscriber:
         if report is not None:
             self._ways.put(header, report, Flag(0), report.echo_us, now)
 
-    def _stop(self, reason: str) -> None:
+    def _stop(self, reason: str, now: Instant) -> None:
         self.is_stopped = True
-        self._control.withdraw(Subscribe, item=self._item)
+        if self._control.is_saying(Subscribe, self._item):
+            # It may reach the controller after the transfer's end, which would then wait for it.
+            self._control.withdraw(Subscribe, item=self._item)
+            body = Unsubscribe(subscriber=self._out.node, reason="stopped")
+            self._control.send_up(body, item=self._item, now=now)
         self._out.tell(TransferStopped(self._item, reason))
 
     def _report(self, question: Question, now: Instant) -> None:
