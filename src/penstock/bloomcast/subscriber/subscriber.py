@@ -114,7 +114,9 @@ class Subscriber:
         elif isinstance(body, Stop) and self._ways.follows(packet):
             if self._reception is not None:
                 self._reception.on_stop(header, body)
-            self._stop("" if self.is_complete else body.reason or "ended without this receiver", now)
+            self._stop(
+                "" if self.is_complete else body.reason or "ended without this receiver", now
+            )
         else:
             return
         self._timers.set(_Timer.SILENCE, now + self._settings.silence_ns)
