@@ -33,6 +33,10 @@ def test_speed_is_that_of_the_last_seconds() -> None:
     [
         (SenderProgress(False, 0, 0, 0, 0, 10), "waiting for receivers: 0 of 3 joined"),
         (
+            SenderProgress(True, 0, 0, 0, 1_200_000, 24_000_000),
+            "all receivers have left: waiting until one comes back",
+        ),
+        (
             SenderProgress(True, 1, 0, 0, 1_200_000, 24_000_000),
             "1 receiver, 0 done: 1.2 MB sent of 24.0 MB, 0.0 MB/s",
         ),

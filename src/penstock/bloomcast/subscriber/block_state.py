@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from penstock.bloomcast.facts import Verdict
 from penstock.kernel.interval_set import IntervalSet
 
 # So many symbols more than K fail once in 256^17 blocks: nobody needs others.
@@ -116,3 +117,20 @@ class BlockState:
             if stop < 0:
                 stop = len(source)
             yield start, stop
+
+
+def take_verdict(
+    begun: dict[int, BlockState], complete: set[int], block: int, verdict: Verdict
+) -> bool:
+    """What came of decoding a block; False if it is not waited for."""
+    state = begun.get(block)
+    if state is None:
+        return False
+    if verdict is Verdict.COMPLETE:
+        del begun[block]
+        complete.add(block)
+    elif verdict is Verdict.UNDECODED:
+        state.undecoded()
+    else:
+        state.poisoned()
+    return True

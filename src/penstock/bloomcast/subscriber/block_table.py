@@ -7,7 +7,7 @@ from typing import Final
 
 from penstock.bloomcast.facts import Verdict
 from penstock.bloomcast.segment.missing import Listed, Missing, exact_max, size_of
-from penstock.bloomcast.subscriber.block_state import BlockState
+from penstock.bloomcast.subscriber.block_state import BlockState, take_verdict
 from penstock.bloomcast.subscriber.object_shape import ObjectShape
 from penstock.kernel.interval_set import IntervalSet
 from penstock.wire.frames.cast.base import (
@@ -70,17 +70,7 @@ class BlockTable:
 
     def decoded(self, block: int, verdict: Verdict) -> bool:
         """What came of it; False if the block is not waited for."""
-        state = self._begun.get(block)
-        if state is None:
-            return False
-        if verdict is Verdict.COMPLETE:
-            del self._begun[block]
-            self._complete.add(block)
-        elif verdict is Verdict.UNDECODED:
-            state.undecoded()
-        else:
-            state.poisoned()
-        return True
+        return take_verdict(self._begun, self._complete, block, verdict)
 
     def counted(self) -> Missing:
         """How many symbols each block lacks; as much as a report holds."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from penstock.bloomcast.facts import Verdict
-from penstock.bloomcast.subscriber.block_state import BlockState
+from penstock.bloomcast.subscriber.block_state import BlockState, take_verdict
 from penstock.wire.frames.cast.base import STREAM_BLOCKS_MAX
 
 
@@ -54,17 +54,7 @@ class StreamBlocks:
 
     def decoded(self, block: int, verdict: Verdict) -> bool:
         """What came of it; False if the block is not waited for."""
-        state = self._begun.get(block)
-        if state is None:
-            return False
-        if verdict is Verdict.COMPLETE:
-            del self._begun[block]
-            self._complete.add(block)
-        elif verdict is Verdict.UNDECODED:
-            state.undecoded()
-        else:
-            state.poisoned()
-        return True
+        return take_verdict(self._begun, self._complete, block, verdict)
 
     def pass_ready(self) -> Iterator[Passed]:
         """Those that are complete, in order."""

@@ -215,6 +215,8 @@ def _progress_text(progress: SenderProgress, receivers: int, speed: Speed) -> st
     if not progress.has_begun:
         of = f" of {receivers:,}" if receivers else ""
         return f"waiting for receivers: {progress.joined:,}{of} joined"
+    if not progress.joined:
+        return "all receivers have left: waiting until one comes back"
     rate = speed.of(progress.sent_bytes)
     sent = f"{progress.sent_bytes / 1e6:,.1f} MB sent of {progress.total_bytes / 1e6:,.1f} MB"
     repairs = f", repairs {progress.generation}" if progress.generation else ""

@@ -1,8 +1,6 @@
 """Receives one object into a directory.
 
     run ── verifies what an earlier attempt has left ── subscribes ── receives ── STOP
-           (in a thread)                                 blocks are decoded in another process,
-                                                         the complete object is placed in a thread
 
 The sender is told that all is done when the object has its name, not before. Whoever ends early
 says so, and keeps its part.
@@ -12,13 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partial
 from random import SystemRandom
 from socket import gethostname
-from threading import Event
 from time import monotonic, monotonic_ns
 from typing import Final
 
@@ -26,9 +22,7 @@ from penstock.bloomcast.facts import (
     BlockDecodable,
     CastFact,
     EpochBegan,
-    Held,
     ObjectComplete,
-    SymbolsArrived,
     TransferOpened,
     TransferStopped,
     Verdict,
@@ -38,7 +32,6 @@ from penstock.bloomcast.node import CastNode
 from penstock.bloomcast.subscriber.object_shape import ObjectShape
 from penstock.kernel.errors import PeerError, PenstockError, UnreachableError, UsageError
 from penstock.kernel.seeds import Seeds
-from penstock.live.cast.block_decoders import decoder_process
 from penstock.live.cast.cast_keys import NO_KEYS, CastKeys
 from penstock.live.cast.cast_pump import CastPump
 from penstock.live.cast.datagram_trains import Address, DatagramTrains
@@ -48,7 +41,7 @@ from penstock.live.cast.lan_sockets import (
     group_socket,
     receiver_socket,
 )
-from penstock.live.cast.object_sink import ObjectSink
+from penstock.live.cast.object_reception import ObjectReception
 from penstock.live.cast.part_state import PartObject
 from penstock.live.cast.receiving_target import ReceivingTarget
 from penstock.live.cast.sender_port import SENDER_PORT, SenderPort
@@ -56,8 +49,8 @@ from penstock.live.cast.symbol_sealing import PlainSymbols, UnreadableSymbols
 from penstock.live.error_text import in_words
 from penstock.wire.codec.cast.cast_codec import CastCodec
 from penstock.wire.codec.cast.mac import Blake2Sealer
-from penstock.wire.frames.cast.base import MANIFEST_BLOCK, Item
 from penstock.wire.frames.cast.topology import CastRole
+from penstock.wire.frames.cast.transfer import First
 
 # A sender that was not heard for so long is gone; another may come.
 _SILENCE_S: Final = 3.0
@@ -97,28 +90,6 @@ class ReceiverProgress:
     total_bytes: int | None
 
 
-class _SinkBytes:
-    """What arrives goes to the sink."""
-
-    def __init__(self, on_error: Callable[[Exception], None]) -> None:
-        self.sink: ObjectSink | None = None
-        self.arrived_bytes = 0
-        self._on_error: Final = on_error
-
-    def payloads(self, _item: Item, _block: int, _numbers: Sequence[int]) -> None:
-        raise AssertionError("a receiver sends no symbols")
-
-    def arrived(self, fact: SymbolsArrived, payloads: Sequence[bytes]) -> None:
-        assert self.sink is not None
-        try:
-            new = self.sink.add(fact.block, fact.numbers, payloads)
-        except OSError as error:
-            self._on_error(error)
-        else:
-            if fact.block != MANIFEST_BLOCK:
-                self.arrived_bytes += new * self.sink.layout.symbol_bytes
-
-
 class CastReceiver:
     """Of one item; its target is locked from the beginning, and nobody is told before `run`."""
 
@@ -139,17 +110,9 @@ class CastReceiver:
         self._keys: Final = keys
         self._lan: Final = lan or LanAddress()
         self._note: Final = note
-        self._bytes: Final = _SinkBytes(self._fail)
         self._stopped: Final = asyncio.Event()
-        self._is_cancelled: Final = Event()
         self._reason = ""
         self._error: PenstockError | None = None
-        # What runs in a thread; nobody else may touch the sink meanwhile.
-        self._resuming: asyncio.Future[list[int]] | None = None
-        self._placing: asyncio.Future[str] | None = None
-        # Of an earlier attempt, verified again.
-        self.kept_bytes = 0
-        self.path: str | None = None
         self._target: Final = ReceivingTarget(directory, self._name, overwrite=overwrite)
         try:
             socket = receiver_socket(self._lan)
@@ -157,6 +120,9 @@ class CastReceiver:
         except BaseException:
             self._target.close()
             raise
+        self._object: Final = ObjectReception(
+            self._target, on_verdict=self._on_verdict, on_error=self._fail
+        )
         self._port: Final = SenderPort(socket, keys, self._attach)
         self._group: DatagramTrains | None = None
         self._machine: Final = CastNode(
@@ -172,7 +138,7 @@ class CastReceiver:
             self._machine,
             codec=CastCodec(Blake2Sealer(keys.domain_key())),
             wiring=self._port,
-            symbols=self._bytes,
+            symbols=self._object,
             sealing=PlainSymbols() if keys.are_plain else UnreadableSymbols(),
             on_fact=self._on_fact,
             on_unreadable=self._port.on_unreadable,
@@ -181,71 +147,55 @@ class CastReceiver:
         self._pump.listen(socket)
         self._pump.listen(beacons)
         self._buffer_note: Final = buffer_note(socket)
-        self._decoders: Final = decoder_process()
 
     async def run(self, *, timeout_s: float = 600.0) -> str:
         """Receives the object; returns where it is."""
         if self._buffer_note:
             self._note(self._buffer_note)
         try:
-            held = await self._resume()
+            held = await self._object.resume()
             self._pump.call(lambda node, now: node.subscribe(self._item, held=held, now=now))
             await self._until_it_ends(timeout_s)
         finally:
-            self._is_cancelled.set()
             await self._end()
         if self.path is None:
             raise self._pump.error or self._error or UnreachableError(self._why_not())
         return self.path
 
     @property
+    def path(self) -> str | None:
+        """Where the object is, when it is complete."""
+        return self._object.path
+
+    @property
+    def kept_bytes(self) -> int:
+        """How much of it an earlier attempt has left."""
+        return self._object.kept_bytes
+
+    def kept_text(self) -> str:
+        """Such as `12.3 of 24.0 MB are kept`; empty if nothing is."""
+        return self._object.kept_text()
+
+    @property
     def progress(self) -> ReceiverProgress:
         """How far it is."""
-        sink = self._bytes.sink
-        total = None if sink is None else sink.layout.length_bytes
-        stage = self._stage(total)
-        done = self.kept_bytes + self._bytes.arrived_bytes
-        return ReceiverProgress(stage, min(done, total or 0), total)
+        found = self._object
+        return ReceiverProgress(self._stage(), found.done_bytes, found.total_bytes)
 
-    def _stage(self, total: int | None) -> ReceiverStage:
+    def _stage(self) -> ReceiverStage:
         if self.path is not None:
             return ReceiverStage.COMPLETE
-        if self._resuming is not None and not self._resuming.done():
+        if self._object.is_resuming:
             return ReceiverStage.RESUMING
         if self._port.sender is None:
             return ReceiverStage.SEARCHING
         if self._machine.is_waiting(self._item):
             return ReceiverStage.WAITING
-        if total is not None and self.kept_bytes + self._bytes.arrived_bytes >= total:
+        if self._object.done_bytes == self._object.total_bytes:
             return ReceiverStage.VERIFYING
         return ReceiverStage.RECEIVING
 
     # From the beginning to the end.
-
-    async def _resume(self) -> Held | None:
-        """Verifies again what an earlier attempt has left."""
-        earlier = self._target.state.object
-        if earlier is None:
-            return None
-        self._bytes.sink = sink = ObjectSink(self._target, earlier)
-
-        def look(_done: int, _total: int) -> None:
-            if self._is_cancelled.is_set():
-                raise InterruptedError
-
-        self._resuming = asyncio.get_running_loop().run_in_executor(None, sink.resume, look)
-        await asyncio.wait({self._resuming})
-        try:
-            blocks = self._resuming.result()
-        except PeerError:
-            # The manifest is that of another layout: the state is damaged.
-            blocks = []
-        except OSError as error:
-            raise UsageError(f"cannot read {self._target.part}: {in_words(error)}") from None
-        self.kept_bytes = sink.verified_bytes
-        if sink.manifest is None:
-            return None
-        return Held(object_id=sink.object_id, blocks=frozenset([MANIFEST_BLOCK, *blocks]))
 
     async def _until_it_ends(self, timeout_s: float) -> None:
         tasks = [
@@ -253,28 +203,22 @@ class CastReceiver:
             for each in (self._watch(timeout_s), self._stopped.wait(), self._pump.ended.wait())
         ]
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             for task in tasks:
                 task.cancel()
 
     async def _end(self) -> None:
         """Leaves, if there is something to leave; what has arrived stays."""
-        threads = [each for each in (self._resuming, self._placing) if each is not None]
-        if threads:
-            await asyncio.wait(threads)
         try:
+            await self._object.settle()
             if self.path is None:
                 await self._leave()
         finally:
             self._pump.close()
-            self._decoders.shutdown(wait=False, cancel_futures=True)
-            sink = self._bytes.sink
-            if sink is None:
-                self._target.close()
-            elif self.path is None:
-                sink.sync_at_last()
-                sink.close()
+            self._object.close()
 
     async def _leave(self) -> None:
         """Nobody is to wait for this receiver."""
@@ -320,12 +264,13 @@ class CastReceiver:
 
     def _fail(self, error: Exception) -> None:
         """It cannot go on: the sender is told, and the part stays."""
-        if self._error is None:
-            self._error = (
-                error
-                if isinstance(error, PenstockError)
-                else UsageError(f"cannot write {self._target.part}: {in_words(error)}; make room")
-            )
+        if isinstance(error, OSError):
+            error = UsageError(f"cannot write {self._target.part}: {in_words(error)}; make room")
+        if not isinstance(error, PenstockError):
+            # Our own fault.
+            self._pump.close(error)
+        elif self._error is None:
+            self._error = error
             self._stopped.set()
 
     def _why_not(self) -> str:
@@ -347,14 +292,6 @@ class CastReceiver:
             " --group and --interface on both sides; then repeat the command"
         )
 
-    def kept_text(self) -> str:
-        """Such as `12.3 of 24.0 MB are kept`; empty if nothing is."""
-        sink = self._bytes.sink
-        if sink is None or not sink.verified_bytes:
-            return ""
-        done, total = sink.verified_bytes / 1e6, sink.layout.length_bytes / 1e6
-        return f"{done:,.1f} of {total:,.1f} MB are kept"
-
     # What the machine says.
 
     def _on_fact(self, fact: CastFact) -> None:
@@ -365,90 +302,22 @@ class CastReceiver:
 
     def _take(self, fact: CastFact) -> None:
         if isinstance(fact, TransferOpened):
-            self._open(fact)
+            self._open(fact.first)
         elif isinstance(fact, EpochBegan):
-            assert self._bytes.sink is not None
-            object_id = self._bytes.sink.object_id
-            self._pump.sealing = self._keys.sealing_of(object_id, fact.epoch)
+            self._pump.sealing = self._keys.sealing_of(self._object.object_id, fact.epoch)
         elif isinstance(fact, BlockDecodable):
-            self._decode(fact.block)
+            self._object.decode(fact.block)
         elif isinstance(fact, ObjectComplete):
-            # All of it was there already.
-            self._place(lambda: None)
+            # Perhaps all of it was there already.
+            self._object.place()
         elif isinstance(fact, TransferStopped):
             self._reason = fact.reason
             self._stopped.set()
 
-    def _open(self, fact: TransferOpened) -> None:
-        first = fact.first
+    def _open(self, first: First) -> None:
         self._pump.sealing = self._keys.sealing_of(first.object_id, first.epoch)
         layout = ObjectShape.of(first).layout
-        announced = PartObject(first.object_id, layout, first.manifest_bytes)
-        sink = self._bytes.sink
-        if sink is None or sink.announced != announced:
-            if sink is not None:
-                sink.release()
-            self.kept_bytes = self._bytes.arrived_bytes = 0
-            self._bytes.sink = ObjectSink(self._target, announced)
+        self._object.open(PartObject(first.object_id, layout, first.manifest_bytes))
 
-    def _decode(self, block: int) -> None:
-        sink = self._bytes.sink
-        assert sink is not None
-        decoding = sink.decoding(block)
-        if decoding is None:
-            # The manifest must come first.
-            return
-        loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._decoders, decoding.run)
-        future.add_done_callback(partial(self._decoded, block))
-
-    def _decoded(self, block: int, future: asyncio.Future[Verdict]) -> None:
-        if future.cancelled() or self._bytes.sink is None or self._pump.ended.is_set():
-            return
-        error = future.exception()
-        if isinstance(error, OSError):
-            self._fail(error)
-            return
-        if error is not None:
-            self._pump.close(error if isinstance(error, Exception) else None)
-            return
-        try:
-            self._conclude(self._bytes.sink, block, future.result())
-        except (PeerError, UsageError, OSError) as failure:
-            self._fail(failure)
-
-    def _conclude(self, sink: ObjectSink, block: int, verdict: Verdict) -> None:
-        def tell() -> None:
-            self._pump.call(lambda node, _now: node.decoded(self._item, block, verdict))
-
-        sink.conclude(block, verdict)
-        sink.sync()
-        if sink.is_complete:
-            self._place(tell)
-            return
-        if block == MANIFEST_BLOCK and verdict is Verdict.COMPLETE:
-            for waiting in sink.take_waiting():
-                self._decode(waiting)
-        tell()
-
-    def _place(self, tell: Callable[[], None]) -> None:
-        """Gives the object its name, which may take long; then says that it is done."""
-        sink = self._bytes.sink
-        if self._placing is not None or sink is None:
-            return
-        loop = asyncio.get_running_loop()
-        self._placing = loop.run_in_executor(None, sink.put_in_place)
-
-        def placed(future: asyncio.Future[str]) -> None:
-            if future.cancelled():
-                return
-            error = future.exception()
-            if error is None:
-                self.path = future.result()
-                tell()
-            elif isinstance(error, UsageError | OSError):
-                self._fail(error)
-            else:
-                self._pump.close(error if isinstance(error, Exception) else None)
-
-        self._placing.add_done_callback(placed)
+    def _on_verdict(self, block: int, verdict: Verdict) -> None:
+        self._pump.call(lambda node, _now: node.decoded(self._item, block, verdict))

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from penstock.report import published_values
 from penstock.report.curve_style import INK, VERMILION
-from penstock.report.figures.plot_helpers import PUBLISHED, error_bars, format_thousands
+from penstock.report.figures.plot_helpers import (
+    PUBLISHED,
+    error_bars,
+    format_thousands,
+    legend_below,
+    reference_line,
+)
 from penstock.report.figures.recovered import beside, figure_mean
 from penstock.report.number_format import format_number
 from penstock.report.report_data import ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 Value = TypeVar("Value")
 
@@ -161,3 +168,21 @@ def means(
     if with_marks:
         metrics += [mark.metric for bar in bars for mark in bar.marks]
     return [mean for metric in metrics for mean in _means_by_row(facts, names, metric).values()]
+
+
+def draw_of_unicast(
+    canvas: Canvas,
+    *,
+    facts: ReportData,
+    names: Sequence[str],
+    bars: Sequence[Bar],
+    published: Mapping[str, Mapping[int, float]],
+) -> None:
+    """Rows of shares of what unicast recovery takes, with what is published of them."""
+    axes = canvas.subplots()
+    draw_rows(axes, facts, names, bars, percent)
+    mark_published(axes, facts, names, published)
+    reference_line(axes, x=1, label="unicast recovery")
+    values = means(facts, names, bars, with_marks=True)
+    fit_axis(axes, [*values, 1], "of unicast recovery")
+    legend_below(canvas, [axes])

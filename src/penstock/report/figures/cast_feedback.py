@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from penstock.report import published_values
 from penstock.report.curve_style import GREEN, SKY
@@ -14,20 +14,13 @@ from penstock.report.figures.cast_bars import (
     Bar,
     Mark,
     compared,
-    draw_rows,
-    fit_axis,
+    draw_of_unicast,
     height_of,
     main_variant,
-    mark_published,
-    means,
     percent,
 )
-from penstock.report.figures.plot_helpers import legend_below, reference_line
 from penstock.report.figures.recovered import figure_mean
 from penstock.report.report_data import ReportData
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 _PGM: Final = "yardstick_feedback.pgm"
 _MARKS: Final = (
@@ -54,20 +47,16 @@ def figures(facts: ReportData) -> list[Figure]:
             " say that nothing is. Lines are what others would send for the same losses."
             f" {INTERVALS}"
             f" {published_values.redrawn_figure(facts.id, 'cast-feedback')}",
-            draw=partial(_draw, facts=facts, names=names),
+            draw=partial(
+                draw_of_unicast,
+                facts=facts,
+                names=names,
+                bars=_BARS,
+                published=published_values.CAST_FEEDBACK,
+            ),
             height_in=height_of(names, _BARS),
         )
     ]
-
-
-def _draw(canvas: Canvas, *, facts: ReportData, names: Sequence[str]) -> None:
-    axes = canvas.subplots()
-    draw_rows(axes, facts, names, _BARS, percent)
-    mark_published(axes, facts, names, published_values.CAST_FEEDBACK)
-    reference_line(axes, x=1, label="unicast recovery")
-    values = means(facts, names, _BARS, with_marks=True)
-    fit_axis(axes, [*values, 1], "of unicast recovery")
-    legend_below(canvas, [axes])
 
 
 def _title(facts: ReportData, names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from penstock.report.curve_style import CurveStyle, curve_style
 from penstock.report.figure import Figure
 from penstock.report.figures.cast_bars import INTERVALS, percent
 from penstock.report.figures.plot_helpers import (
-    error_bars,
+    draw_means,
     format_thousands,
     legend_below,
     panels,
@@ -156,17 +156,7 @@ def _draw_curve(
     """Draws a curve, and its bound if that varies too; returns the means that it shows."""
     points = [(value, e) for value, name in own if (e := facts.figure(name, panel.metric))]
     if points:
-        axes.errorbar(
-            [value for value, _ in points],
-            [estimate.mean for _, estimate in points],
-            yerr=error_bars([estimate for _, estimate in points]),
-            color=style.colour,
-            linestyle=style.line,
-            marker=style.marker,
-            elinewidth=1,
-            capsize=3,
-            label=family,
-        )
+        draw_means(axes, points, style, family)
     bounds = [
         (value, mean)
         for value, name in own

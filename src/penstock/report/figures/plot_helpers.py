@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.metrics.statistics import Estimate
-from penstock.report.curve_style import INK
+from penstock.report.curve_style import INK, CurveStyle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,6 +78,23 @@ def error_bars(estimates: Sequence[Estimate]) -> NDArray[np.float64] | None:
     ends = [e.ci95 or (e.mean, e.mean) for e in estimates]
     pairs = zip(estimates, ends, strict=True)
     return np.array([(e.mean - low, high - e.mean) for e, (low, high) in pairs]).T
+
+
+def draw_means(
+    axes: Axes, points: Sequence[tuple[float, Estimate]], style: CurveStyle, label: str
+) -> None:
+    """A curve through means, with their intervals."""
+    axes.errorbar(
+        [x for x, _ in points],
+        [estimate.mean for _, estimate in points],
+        yerr=error_bars([estimate for _, estimate in points]),
+        color=style.colour,
+        linestyle=style.line,
+        marker=style.marker,
+        elinewidth=1,
+        capsize=3,
+        label=label,
+    )
 
 
 def reference_line(

@@ -15,7 +15,7 @@ from penstock.report.curve_style import curve_style
 from penstock.report.figure import Figure
 from penstock.report.figures.plot_helpers import (
     PUBLISHED,
-    error_bars,
+    draw_means,
     format_thousands,
     legend_below,
     panels,
@@ -94,17 +94,7 @@ def _draw(canvas: Canvas, *, facts: ReportData, curves: Curves, where: str) -> N
         for index, (family, own) in enumerate(curves.items()):
             points, style = _points(facts, own, f"{prefix}{where}"), curve_style(index)
             if points:
-                axes.errorbar(
-                    [gain for gain, _ in points],
-                    [estimate.mean for _, estimate in points],
-                    yerr=error_bars([estimate for _, estimate in points]),
-                    color=style.colour,
-                    linestyle=style.line,
-                    marker=style.marker,
-                    elinewidth=1,
-                    capsize=3,
-                    label=family,
-                )
+                draw_means(axes, points, style, family)
         knees = published(facts, published_values.RECOVERY_KNEES) or ()
         for knee in knees:
             told = " and ".join(map(str, knees))
