@@ -16,9 +16,9 @@ from penstock.live.cast.cast_sender import CastOutcome, CastSender
 from penstock.live.cast.object_source import ObjectSource
 from tests.live.cast.test_loopback import lan, made
 
-# Blocks of 128 kB, some thirty a second.
-RATE_BPS = 4_000_000
-BLOCKS = 30
+# Blocks of 128 kB, some forty a second.
+RATE_BPS = 5_000_000
+BLOCKS = 24
 
 
 def source_in(directory: Path, blocks: int) -> ObjectSource:
@@ -95,6 +95,7 @@ def test_a_receiver_that_is_stopped_comes_back_as_the_same_node(tmp_path: Path) 
     run(program())
 
 
+@pytest.mark.soak
 def test_the_others_are_not_held_up_by_one_that_leaves(tmp_path: Path) -> None:
     one, other = made(tmp_path, 2)
 
@@ -117,7 +118,7 @@ def test_receivers_are_told_that_their_sender_was_stopped(tmp_path: Path) -> Non
     [directory] = made(tmp_path, 1)
 
     async def program() -> None:
-        network = Network(tmp_path)
+        network = Network(tmp_path, blocks=60)
         sending = asyncio.ensure_future(network.sender().run())
         receiver = network.receiver(directory)
         task = asyncio.ensure_future(receiver.run())
