@@ -19,8 +19,8 @@ from tests.quick_profiles import QuickRuns, needed, quick
 
 CATALOGUE = catalogue()
 # These take a minute and a half together. Of their kind are tried each time: G-F2 (a collapse),
-# G-E1 (both control loops) and G-X1 (LIVE).
-SOAKED = ("G-F4", "G-E1-500", "G-E2", "G-E3", "G-E4", "G-X2", "G-X3")
+# G-E1 (both control loops), G-X1 (LIVE), P-F2 (casts) and P-loss (casts where much is lost).
+SOAKED = ("G-F4", "G-E1-500", "G-E2", "G-E3", "G-E4", "G-X2", "G-X3", "P-F2-graph", "P-hold")
 
 
 def each(ids: Iterable[str]) -> list[ParameterSet]:

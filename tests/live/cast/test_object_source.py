@@ -123,3 +123,18 @@ def test_no_repair_symbol_is_made_of_bytes_that_were_not_hashed(tmp_path: Path) 
     with pytest.raises(UsageError, match="has changed"):
         source.symbols(0, [20])
     source.close()
+
+
+def test_source_symbols_are_sent_again_only_if_they_are_what_was_hashed(tmp_path: Path) -> None:
+    """Else receivers would find them false and ask for them for ever."""
+    path = tmp_path / "file"
+    make_file(path, 1_000)
+    source = source_of(path, block_symbols=9)
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(b"something else")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    source.symbols(0, range(8))
+    with pytest.raises(UsageError, match="has changed"):
+        source.symbols(0, [1])
+    source.close()

@@ -33,6 +33,10 @@ class ObjectSource:
         self._files: Final = ConcatenatedFiles(self._path, manifest.files)
         # Those that were used last come last.
         self._encoders: Final[OrderedDict[int, BlockEncoder]] = OrderedDict()
+        # By block, the source symbols up to here were read.
+        self._read_up_to: Final[dict[int, int]] = {}
+        # Blocks of which some were read again.
+        self._verified: Final[set[int]] = set()
         self.manifest: Final = manifest
         self.layout: Final = manifest.layout
         self.manifest_data: Final = encode_manifest(manifest)
@@ -78,6 +82,11 @@ class ObjectSource:
         return (self.manifest_layout, 0) if block == MANIFEST_BLOCK else (self.layout, block)
 
     def _source_symbols(self, block: int, start: int, stop: int) -> list[bytes]:
+        if start < self._read_up_to.get(block, 0) and block not in self._verified:
+            # Somebody lacks them, or the file is not as it was, and they would be sent for ever.
+            self._verify(block)
+            self._verified.add(block)
+        self._read_up_to[block] = stop
         layout, index = self._place(block)
         symbol_bytes = layout.symbol_bytes
         begin = start * symbol_bytes
@@ -97,12 +106,19 @@ class ObjectSource:
         if encoder is not None:
             self._encoders.move_to_end(block)
             return encoder
-        layout, index = self._place(block)
-        data = self._read(block, 0, layout.bytes_of(index))
         # A false repair symbol would poison the block at every receiver.
-        if block != MANIFEST_BLOCK and blake3(data).digest() != self.manifest.digest_of(block):
-            raise file_changed(self._path)
+        data = self._verify(block)
         while len(self._encoders) >= _ENCODERS_MAX:
             self._encoders.popitem(last=False)
-        encoder = self._encoders[block] = RaptorEncoder(data, symbol_bytes=layout.symbol_bytes)
+        encoder = self._encoders[block] = RaptorEncoder(
+            data, symbol_bytes=self._place(block)[0].symbol_bytes
+        )
         return encoder
+
+    def _verify(self, block: int) -> bytes:
+        """The bytes of a block, if they are still what was hashed."""
+        layout, index = self._place(block)
+        data = self._read(block, 0, layout.bytes_of(index))
+        if block != MANIFEST_BLOCK and blake3(data).digest() != self.manifest.digest_of(block):
+            raise file_changed(self._path)
+        return data
